@@ -1,0 +1,1 @@
+//! Aligns traces with power: attribution, footprints, energy trees, summaries.

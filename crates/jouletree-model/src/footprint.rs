@@ -1,0 +1,82 @@
+//! Footprints: the result of accounting.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{DataFlow, Device, Joules, Kind, Nanos, OpId, OpTable, Step, TraceSource, Warning, Watts};
+
+/// Where the energy went: the tensor energy footprint (TEF) of every device, and what was not attributed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Footprint {
+    /// The trace files behind it.
+    pub sources: Vec<TraceSource>,
+    /// Every device with events or power.
+    pub devices: Vec<DeviceEnergy>,
+    /// The operations that entries refer to by number.
+    pub ops: OpTable,
+    /// What each operation used on each device, by device, then by operation.
+    pub energies: Vec<OpEnergy>,
+    /// What each step used on each device; empty when the trace does not tell steps.
+    pub steps: Vec<StepEnergy>,
+    /// Data flow between operations, where the trace tells it.
+    pub edges: Vec<DataFlow>,
+    /// What the user should know about the input.
+    pub warnings: Vec<Warning>,
+}
+
+/// The balance of one device: `attributed + unattributed = measured`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeviceEnergy {
+    /// The device.
+    pub device: Device,
+    /// All the energy its meter saw; `None` when nothing metered it.
+    pub measured: Option<Joules>,
+    /// What operations were charged with.
+    pub attributed: Joules,
+    /// What was used while no operation ran.
+    pub unattributed: Joules,
+    /// The part of `unattributed` before the first and after the last event of the whole trace.
+    pub outside_trace: Joules,
+    /// How the measured energy came to be; `None` when nothing metered the device.
+    pub kind: Option<Kind>,
+    /// How long at least one operation ran while the meter did, too.
+    pub busy: Nanos,
+    /// How long the meter ran.
+    pub metered: Nanos,
+    /// How long operations ran, summed over lanes, while no power is known.
+    pub uncovered: Nanos,
+}
+
+/// What one operation used on one device.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct OpEnergy {
+    /// The index of the device in [`Footprint::devices`].
+    pub device: usize,
+    /// The operation.
+    pub op: OpId,
+    /// The energy it was charged with.
+    pub energy: Joules,
+    /// How long it was the active operation of a lane while power is known.
+    pub busy: Nanos,
+    /// How often it ran.
+    pub count: u64,
+}
+
+/// What one step used on one device.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct StepEnergy {
+    /// The index of the device in [`Footprint::devices`].
+    pub device: usize,
+    /// The step.
+    pub step: Step,
+    /// The energy its operations were charged with.
+    pub energy: Joules,
+    /// How long its operations were active, summed over lanes.
+    pub busy: Nanos,
+}
+
+impl OpEnergy {
+    /// Its average power while it was active; `None` when it never was.
+    pub fn power(&self) -> Option<Watts> {
+        (self.busy > Nanos(0)).then(|| self.energy / self.busy)
+    }
+}

@@ -1,0 +1,1 @@
+//! Power files and the run folder.
