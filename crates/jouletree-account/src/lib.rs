@@ -1,1 +1,31 @@
-//! Aligns traces with power: attribution, footprints, energy trees, summaries.
+//! Where the joules go: aligns what ran with what was drawn, and views of the result.
+//!
+//! Pure mathematics over the types of `jouletree-model`; it knows nothing of where the data came from. The invariant
+//! is conservation: attributed + unattributed = measured, for every device.
+
+mod account;
+mod paper;
+mod rules;
+mod self_time;
+mod sweep;
+mod tally;
+
+pub use account::{AccountError, Metered, Semantics, account, tally_device};
+pub use rules::{Rule, RuleError, energy_series};
+pub use tally::{OpTally, StepTally, Tally};
+
+mod blocks;
+mod flow;
+mod paths;
+#[cfg(test)]
+mod samples;
+mod shares;
+mod summarize;
+mod tef;
+mod tree;
+
+pub use flow::{Arrow, TensorEdge, tensor_edges};
+pub use shares::Shares;
+pub use summarize::{Folding, t2a};
+pub use tef::{Tef, TefEntry};
+pub use tree::{EnergyTree, t2e};

@@ -30,7 +30,9 @@ pub enum DeviceClass {
 
 /// A device's name that cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a device; write cpu:0, gpu:1 or dram:0, with the machine before it if there are several: node7/gpu:1")]
+#[error(
+    "`{0}` is not a device; write cpu:0, gpu:1 or dram:0, with the machine before it if there are several: node7/gpu:1"
+)]
 pub struct DeviceParseError(String);
 
 impl Device {

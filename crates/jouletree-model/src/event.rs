@@ -71,8 +71,10 @@ impl Lane {
         if !events.is_sorted_by_key(key) {
             events.sort_by_key(key);
         }
-        let block_end =
-            events.chunks(BLOCK).map(|block| block.iter().map(|event| event.end).max().unwrap_or_default()).collect();
+        let block_end = events
+            .chunks(BLOCK)
+            .map(|block| block.iter().map(|event| event.end).max().unwrap_or_default())
+            .collect();
         Lane { device, label: label.into(), events, block_end }
     }
 

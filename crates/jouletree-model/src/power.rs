@@ -63,6 +63,9 @@ pub struct PowerSpan {
 /// Why points do not make an [`EnergySeries`].
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SeriesError {
+    /// No clock says this: distances between such instants would not fit into a [`Nanos`].
+    #[error("{0:?} is too far from the Unix epoch")]
+    OutOfRange(Nanos),
     /// Time stands still or runs backwards.
     #[error("time does not advance after {0:?}")]
     Time(Nanos),
@@ -77,10 +80,15 @@ pub enum SeriesError {
 impl EnergySeries {
     /// Adds a point; `gap` says that nothing is known about the time from here to the next point.
     pub fn push(&mut self, time: Nanos, joules: Joules, gap: bool) -> Result<(), SeriesError> {
+        if time.0.unsigned_abs() > (i64::MAX / 2) as u64 {
+            return Err(SeriesError::OutOfRange(time));
+        }
         if !joules.0.is_finite() {
             return Err(SeriesError::NotFinite(time));
         }
-        if let (Some(last), Some(energy), Some(was_gap)) = (self.times.last(), self.joules.last(), self.gaps.last()) {
+        if let (Some(last), Some(energy), Some(was_gap)) =
+            (self.times.last(), self.joules.last(), self.gaps.last())
+        {
             if time <= *last {
                 return Err(SeriesError::Time(*last));
             }
@@ -96,7 +104,11 @@ impl EnergySeries {
 
     /// The points: time, cumulative energy, and whether a gap follows.
     pub fn points(&self) -> impl ExactSizeIterator<Item = (Nanos, Joules, bool)> {
-        self.times.iter().zip(&self.joules).zip(&self.gaps).map(|((time, joules), gap)| (*time, Joules(*joules), *gap))
+        self.times
+            .iter()
+            .zip(&self.joules)
+            .zip(&self.gaps)
+            .map(|((time, joules), gap)| (*time, Joules(*joules), *gap))
     }
 
     /// The stretches of constant power, in order, gaps left out.
@@ -145,6 +157,7 @@ mod tests {
         assert_eq!(series.push(Nanos(10), Joules(2.0), false), Err(SeriesError::Time(Nanos(10))));
         assert_eq!(series.push(Nanos(11), Joules(0.5), false), Err(SeriesError::Falls(Nanos(10))));
         assert_eq!(series.push(Nanos(11), Joules(f64::NAN), false), Err(SeriesError::NotFinite(Nanos(11))));
+        assert_eq!(series.push(Nanos::MAX, Joules(2.0), false), Err(SeriesError::OutOfRange(Nanos::MAX)));
         assert_eq!(series.extent(), None);
     }
 }

@@ -1,1 +1,22 @@
-//! Power files and the run folder.
+//! Power files and the run folder: what accounting reads and writes.
+//!
+//! Everything that comes from outside is checked here: a file that cannot be used is an error that names the file,
+//! the place and the remedy, and no input makes this crate panic.
+
+mod error;
+mod events;
+mod folder;
+mod footprint;
+mod input;
+mod manifest;
+mod ops;
+mod power_csv;
+mod power_parquet;
+mod table;
+
+pub use error::RunError;
+pub use folder::{RunContents, RunFolder};
+pub use input::{PowerInput, read_power};
+pub use manifest::{Accounting, FORMAT_VERSION, LaneHeader, Manifest, TraceHeader};
+pub use power_csv::{PowerError, PowerFile, PowerProblem, read_power_csv};
+pub use power_parquet::{MeteredSeries, read_power_parquet, write_power_parquet};

@@ -1,1 +1,61 @@
-//! Reads the traces of deep-learning frameworks.
+//! Readers: the traces of deep-learning frameworks as events, lanes and named operations.
+//!
+//! A format is recognised from content, never from a file's name. Each format has one small module that offers a
+//! [`Format`]; [`FORMATS`] lists them, and adding one there is all it takes. A file that was cut short yields
+//! everything before the cut, with a warning.
+
+mod chrome;
+mod error;
+mod head;
+mod input;
+mod interner;
+mod json;
+mod kineto;
+mod source;
+mod tensorflow;
+
+use std::path::Path;
+
+use jouletree_model::Trace;
+
+pub use error::TraceError;
+pub use input::Progress;
+
+use head::Head;
+use source::Source;
+
+/// A trace format: how to tell it and how to read it.
+struct Format {
+    /// Its name, as it appears in results.
+    name: &'static str,
+    /// Whether a file that begins like this is of this format.
+    recognises: fn(&Head) -> bool,
+    /// Reads a file of this format.
+    read: fn(&Source, &Progress) -> Result<Trace, TraceError>,
+}
+
+/// Every format that can be read, the most specific first.
+const FORMATS: &[Format] = &[kineto::FORMAT, tensorflow::FORMAT];
+
+/// Reads a trace file of any known format, plain or gzip.
+pub fn read_trace(path: &Path, progress: &Progress) -> Result<Trace, TraceError> {
+    read(&Source::file(path), progress)
+}
+
+/// Reads a trace that is in memory; `name` stands for its file in messages.
+pub fn read_trace_bytes(name: &str, bytes: &[u8]) -> Result<Trace, TraceError> {
+    read(&Source::memory(name, bytes), &Progress::default())
+}
+
+fn read(source: &Source, progress: &Progress) -> Result<Trace, TraceError> {
+    let head = Head::of(source)?;
+    let Some(format) = FORMATS.iter().find(|format| (format.recognises)(&head)) else {
+        let known = FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
+        return Err(TraceError::Unrecognised { file: source.name().to_owned(), found: head.to_string(), known });
+    };
+    let mut trace = (format.read)(source, progress)?;
+    for source in &mut trace.sources {
+        source.format = format.name.to_owned();
+    }
+    Ok(trace)
+}

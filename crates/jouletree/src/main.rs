@@ -1,3 +1,59 @@
-//! The command line of jouletree.
+//! The command line of jouletree: arguments in, tables and files out. Everything else lives in the libraries.
 
-fn main() {}
+mod account;
+mod cli;
+mod inputs;
+mod json;
+mod progress;
+mod show;
+mod tables;
+mod timings;
+
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+use jouletree_model::Warning;
+
+use cli::{Cli, Command};
+
+/// What `--strict` exits with when there was a warning; 1 is an error and 2 a wrong command line.
+const WARNED: u8 = 3;
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Account(arguments) => account::run(&arguments),
+        Command::Show(arguments) => show::run(&arguments),
+    };
+    match outcome {
+        Ok(Outcome { warnings, strict }) if strict && !warnings.is_empty() => ExitCode::from(WARNED),
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// How a command ended.
+struct Outcome {
+    warnings: Vec<Warning>,
+    strict: bool,
+}
+
+/// Writes a result to standard output. A reader that has seen enough (`| head`) is no error.
+fn print(text: &str) -> Result<()> {
+    let mut output = std::io::stdout().lock();
+    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        result => Ok(result?),
+    }
+}
+
+/// Says on standard error what the user should know about the input.
+fn print_warnings(warnings: &[Warning]) {
+    for warning in warnings {
+        eprintln!("warning: {warning}");
+    }
+}

@@ -1,0 +1,86 @@
+# What one does with this repository. `make help` lists it.
+
+CARGO ?= cargo
+PYTHON ?= python3
+FUZZ_SECONDS ?= 60
+export PYTHONDONTWRITEBYTECODE := 1
+
+TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+JOULETREE := $(TARGET_DIR)/release/jouletree
+SAMPLE := examples/sample
+DEMO_RUN := $(TARGET_DIR)/demo/run
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: demo
+demo: toolchain ## Build jouletree and account the sample trace
+	$(CARGO) build --release --locked -p jouletree
+	@rm -rf '$(DEMO_RUN)' && mkdir -p '$(dir $(DEMO_RUN))'
+	'$(JOULETREE)' account $(SAMPLE)/timeline-5.json.gz --power $(SAMPLE)/power.csv -o '$(DEMO_RUN)'
+	'$(JOULETREE)' show '$(DEMO_RUN)' --by op --summarize --top 10
+
+.PHONY: test
+test: format lint licences text sample ## Run every check and every test
+	$(CARGO) test --workspace --locked
+
+.PHONY: bench
+bench: toolchain ## Measure speed and print it beside its targets and peers
+	$(CARGO) run --release --locked -p jouletree-bench
+
+.PHONY: fuzz
+fuzz: toolchain ## Fuzz every reader, each for FUZZ_SECONDS (60)
+	@CARGO='$(CARGO)' TARGET_DIR='$(abspath $(TARGET_DIR))' tools/fuzz.sh '$(FUZZ_SECONDS)'
+
+.PHONY: install
+install: toolchain ## Install the jouletree command for this user
+	$(CARGO) install --path crates/jouletree --locked
+
+.PHONY: clean
+clean: ## Remove everything that was built
+	$(CARGO) clean
+	rm -rf fuzz/target fuzz/corpus fuzz/artifacts fuzz/coverage
+
+# The parts of `make test`, each of which can be made alone.
+
+.PHONY: format
+format: components
+	$(CARGO) fmt --all --check
+
+.PHONY: lint
+lint: components
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+.PHONY: licences
+licences: toolchain python
+	$(PYTHON) tools/check_licences.py --self-test
+	$(PYTHON) tools/check_licences.py
+	$(PYTHON) tools/check_dependencies_doc.py
+
+.PHONY: text
+text:
+	tools/check_text.sh
+
+.PHONY: sample
+sample: python
+	$(PYTHON) $(SAMPLE)/make_sample.py --check
+
+# Set-up: say what is missing and how to get it.
+
+.PHONY: toolchain
+toolchain:
+	@command -v $(firstword $(CARGO)) >/dev/null 2>&1 || \
+		{ echo 'Rust is missing; install it from https://rustup.rs' >&2; exit 1; }
+
+.PHONY: components
+components: toolchain
+	@{ $(CARGO) fmt --version && $(CARGO) clippy --version; } >/dev/null 2>&1 || \
+		{ echo 'rustfmt or clippy is missing; run: rustup component add rustfmt clippy' >&2; exit 1; }
+
+.PHONY: python
+python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+		{ echo 'Python 3.11 or newer is missing; name one with: make PYTHON=/path/to/python3' >&2; exit 1; }

@@ -1,0 +1,72 @@
+//! Data flow between tensors by path, and its collapse to arrows between the parts of one diagram.
+
+use jouletree_model::{DataFlow, Footprint, Pass};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use crate::paths::{PathTree, ROOT, components};
+
+/// One tensor's output is another's input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TensorEdge {
+    /// The path of the tensor that is made.
+    pub from: Box<str>,
+    /// The pass in which it is made.
+    pub from_pass: Pass,
+    /// The path of the tensor that uses it.
+    pub to: Box<str>,
+    /// The pass in which it is used.
+    pub to_pass: Pass,
+}
+
+/// Data flow between two children of one node of an energy tree.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Arrow {
+    /// The name of the child that makes the data.
+    pub from: String,
+    /// The name of the child that uses it.
+    pub to: String,
+    /// The pass in which it is made.
+    pub from_pass: Pass,
+    /// The pass in which it is used.
+    pub to_pass: Pass,
+    /// How many edges between tensors it stands for.
+    pub count: u64,
+}
+
+/// The data flow of a footprint by path; edges between operations it does not know are left out.
+pub fn tensor_edges(footprint: &Footprint) -> Vec<TensorEdge> {
+    let edge = |flow: &DataFlow| {
+        let (from, to) = (footprint.ops.get(flow.from)?, footprint.ops.get(flow.to)?);
+        Some(TensorEdge { from: from.path.clone(), from_pass: from.pass, to: to.path.clone(), to_pass: to.pass })
+    };
+    footprint.edges.iter().filter_map(edge).collect()
+}
+
+/// The arrows that `edges` make, each with the number of the node whose children it joins.
+pub(crate) fn arrows(tree: &PathTree<'_>, edges: &[TensorEdge]) -> impl Iterator<Item = (usize, Arrow)> {
+    let mut counts: FxHashMap<_, u64> = FxHashMap::default();
+    for edge in edges {
+        if let Some((from, to)) = siblings(tree, &edge.from, &edge.to) {
+            *counts.entry((from, to, edge.from_pass, edge.to_pass)).or_default() += 1;
+        }
+    }
+    let nodes = tree.nodes();
+    counts.into_iter().map(|((from, to, from_pass, to_pass), count)| {
+        let name = |node: usize| nodes[node].name.to_owned();
+        (nodes[from].parent, Arrow { from: name(from), to: name(to), from_pass, to_pass, count })
+    })
+}
+
+/// The two children of the lowest common ancestor that hold `from` and `to`; `None` when one holds the other.
+fn siblings(tree: &PathTree<'_>, from: &str, to: &str) -> Option<(usize, usize)> {
+    let mut parent = ROOT;
+    for (from, to) in components(from).zip(components(to)) {
+        let (from, to) = (tree.child(parent, from)?, tree.child(parent, to)?);
+        if from != to {
+            return Some((from, to));
+        }
+        parent = from;
+    }
+    None
+}

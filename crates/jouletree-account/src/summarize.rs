@@ -1,0 +1,87 @@
+//! The summarized tensor energy footprint (STEF): the self-similar blocks of a model folded into one and summed.
+
+use rustc_hash::FxHashMap;
+
+use crate::blocks::{Renames, Sighting, renamed, repeated};
+use crate::{Tef, TefEntry, TensorEdge};
+
+/// The summary of a footprint (T2A in the paper): its [`Folding`] applied to itself.
+///
+/// `bert/encoder/layer_0/output/dense/MatMul ↦ 5` and `…/layer_1/… ↦ 3` become
+/// `bert/encoder/transformer/output/dense/MatMul ↦ 8`. Ranked by power, the summary is the STPF. The total energy
+/// stays the same, and the summary of a summary is itself.
+pub fn t2a(tef: &Tef) -> Tef {
+    Folding::of(tef).tef(tef)
+}
+
+/// Which blocks of a model are folded into which: a function from paths to paths. All passes follow it.
+///
+/// Siblings are folded when their names are one stem and a number (`layer_3`, `h.3`, `3`), they hold operations
+/// rather than being one, and the layers inside them are the same, inner runs folded first. Of siblings that differ
+/// the largest group is folded. Its name is the stem with a star (`h.*`), or `transformer` for the `layer_N` of an
+/// encoder; a name that a sibling has already is not given again.
+#[derive(Debug, Clone, Default)]
+pub struct Folding {
+    rounds: Vec<Renames>,
+}
+
+impl Folding {
+    /// The folding that suits the model behind a footprint.
+    pub fn of(tef: &Tef) -> Folding {
+        let mut ops: Vec<Sighting<'_>> = tef.entries().iter().map(Sighting::from).collect();
+        let mut rounds = Vec::new();
+        loop {
+            // Two blocks may hold runs that become alike only when the blocks are one: once more, until nothing folds.
+            // Every round leaves fewer paths, so there is an end.
+            let renames = repeated(&ops);
+            if renames.is_empty() {
+                return Folding { rounds };
+            }
+            for op in &mut ops {
+                op.path = renamed(&op.path, &renames).into();
+            }
+            rounds.push(renames);
+        }
+    }
+
+    /// Where a path goes; empty components are dropped.
+    pub fn path(&self, path: &str) -> Box<str> {
+        let plain = renamed(path, &Renames::default());
+        self.rounds.iter().fold(plain, |path, renames| renamed(&path, renames)).into()
+    }
+
+    /// The footprint with its paths folded. Entries that agree in path, type, pass and device are summed; they keep
+    /// the framework's name where they all have the same.
+    pub fn tef(&self, tef: &Tef) -> Tef {
+        let mut sums: FxHashMap<_, TefEntry> = FxHashMap::default();
+        for entry in tef.entries() {
+            let path = self.path(&entry.path);
+            let key = (path.clone(), &entry.op_type, entry.pass, &entry.device);
+            sums.entry(key)
+                .and_modify(|sum| {
+                    sum.energy += entry.energy;
+                    sum.busy += entry.busy;
+                    sum.count = sum.count.saturating_add(entry.count);
+                    if sum.name != entry.name {
+                        sum.name = sum.path.clone();
+                    }
+                })
+                .or_insert_with(|| TefEntry { path, ..entry.clone() });
+        }
+        Tef::new(sums.into_values().collect())
+    }
+
+    /// The data flow with its paths folded, for the energy tree of the folded footprint.
+    pub fn edges(&self, edges: &[TensorEdge]) -> Vec<TensorEdge> {
+        let folded = |edge: &TensorEdge| TensorEdge {
+            from: self.path(&edge.from),
+            to: self.path(&edge.to),
+            ..edge.clone()
+        };
+        edges.iter().map(folded).collect()
+    }
+}
+
+#[cfg(test)]
+#[path = "summarize_tests.rs"]
+mod tests;

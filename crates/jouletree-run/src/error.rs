@@ -1,0 +1,84 @@
+//! Why a run folder or a file of it cannot be written or read.
+
+use std::path::{Path, PathBuf};
+
+use parquet::errors::ParquetError;
+
+use crate::PowerError;
+
+/// Why a run folder or a file of it cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Something is there already; runs are never overwritten.
+    #[error("{} exists: choose another -o or remove it", .0.display())]
+    Exists(PathBuf),
+    /// A folder that holds no run.
+    #[error("not a run folder: no manifest.json in {}; name a folder that jouletree wrote", .0.display())]
+    NotARun(PathBuf),
+    /// The format is of the future.
+    #[error(
+        "{}: written by a newer jouletree (format {found}, this one reads {known}); upgrade jouletree",
+        .path.display()
+    )]
+    Newer {
+        /// The manifest.
+        path: PathBuf,
+        /// Its format's version.
+        found: u64,
+        /// The version this program writes.
+        known: u64,
+    },
+    /// The operating system refused.
+    #[error("{}: cannot {action}", .path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A table that cannot be written: most often a full disk.
+    #[error("{}: cannot write the table", .path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What went wrong.
+        source: ParquetError,
+    },
+    /// A file that is no Parquet or is damaged.
+    #[error("{}: not a whole Parquet file; restore it from a copy or record the run again", .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What went wrong.
+        source: ParquetError,
+    },
+    /// A readable file that says what cannot be.
+    #[error("{}: {problem}", .path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong and what to do.
+        problem: String,
+    },
+    /// What should be written does not fit together.
+    #[error("the run cannot be written: {0}")]
+    Inconsistent(String),
+    /// A power file that cannot be used.
+    #[error(transparent)]
+    Power(#[from] PowerError),
+}
+
+impl RunError {
+    /// A complaint about what stands in a file.
+    pub(crate) fn content(path: &Path, problem: impl Into<String>) -> RunError {
+        RunError::Content { path: path.to_owned(), problem: problem.into() }
+    }
+
+    /// Names the file and the deed for an error of the operating system.
+    pub(crate) fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> RunError {
+        let path = path.to_owned();
+        move |source| RunError::Io { path, action, source }
+    }
+}

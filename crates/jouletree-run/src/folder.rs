@@ -1,0 +1,201 @@
+//! The run folder: everything about one run, as plain files that other programs open, too. It appears whole or not
+//! at all and is never overwritten.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use jouletree_model::{Footprint, Lane, Trace};
+use serde_json::Value;
+
+use crate::manifest::{Accounting, Manifest, write_json};
+use crate::power_parquet::{MeteredSeries, read_power_parquet, write_power_parquet};
+use crate::{RunError, events, footprint, ops};
+
+const MANIFEST: &str = "manifest.json";
+const POWER: &str = "power.parquet";
+const EVENTS: &str = "events.parquet";
+const OPS: &str = "ops.parquet";
+const EDGES: &str = "edges.parquet";
+const FOOTPRINT: &str = "footprint.parquet";
+const STEPS: &str = "steps.parquet";
+const TREE: &str = "tree.json";
+
+/// A run on disk.
+#[derive(Debug, Clone)]
+pub struct RunFolder {
+    path: PathBuf,
+    manifest: Manifest,
+}
+
+/// What a run folder is made of.
+#[derive(Debug, Clone)]
+pub struct RunContents<'a> {
+    /// How the run was accounted.
+    pub accounting: Accounting,
+    /// What ran when.
+    pub trace: &'a Trace,
+    /// The energy of each device over time.
+    pub power: &'a [MeteredSeries],
+    /// Where the energy went; its operations are those of the trace.
+    pub footprint: &'a Footprint,
+    /// The model tree, as the caller draws it.
+    pub tree: Value,
+}
+
+impl RunFolder {
+    /// Writes a new run at `path`.
+    pub fn create(path: &Path, contents: &RunContents<'_>) -> Result<RunFolder, RunError> {
+        if !contents.trace.ops.iter().eq(contents.footprint.ops.iter()) {
+            let problem = "the footprint's operations are not those of the trace".to_owned();
+            return Err(RunError::Inconsistent(problem));
+        }
+        let manifest = Manifest::of(contents)?;
+        let partial = Partial::beside(path)?;
+        let file = |name: &str| partial.path.join(name);
+        write_power_parquet(&file(POWER), contents.power)?;
+        events::write_events(&file(EVENTS), contents.trace)?;
+        ops::write_ops(&file(OPS), &contents.trace.ops)?;
+        ops::write_edges(&file(EDGES), &contents.footprint.edges)?;
+        footprint::write_energies(&file(FOOTPRINT), contents.footprint)?;
+        if !contents.footprint.steps.is_empty() {
+            footprint::write_steps(&file(STEPS), contents.footprint)?;
+        }
+        write_json(&file(TREE), &contents.tree)?;
+        write_json(&file(MANIFEST), &manifest)?;
+        partial.become_whole(path)?;
+        Ok(RunFolder { path: path.to_owned(), manifest })
+    }
+
+    /// Opens the run at `path`.
+    pub fn open(path: &Path) -> Result<RunFolder, RunError> {
+        if !RunFolder::is_at(path) {
+            return Err(RunError::NotARun(path.to_owned()));
+        }
+        let manifest = Manifest::read(&path.join(MANIFEST))?;
+        Ok(RunFolder { path: path.to_owned(), manifest })
+    }
+
+    /// Whether `path` is a folder that holds a run.
+    pub fn is_at(path: &Path) -> bool {
+        path.join(MANIFEST).is_file()
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it is and how it was accounted.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// What ran when, read by at most `threads` threads.
+    pub fn read_trace(&self, threads: usize) -> Result<Trace, RunError> {
+        let header = &self.manifest.trace;
+        let ops = ops::read_ops(&self.file(OPS))?;
+        let edges = ops::read_edges(&self.file(EDGES), ops.len())?;
+        let events = events::read_events(&self.file(EVENTS), header.lanes.len(), ops.len(), threads)?;
+        let lanes = header.lanes.iter().zip(events).map(|(lane, events)| {
+            let device = header.devices.iter().position(|device| *device == lane.device).ok_or_else(|| {
+                let problem =
+                    format!("lane `{}` is on {}, which is not among the devices", lane.label, lane.device);
+                RunError::content(&self.file(MANIFEST), problem)
+            })?;
+            Ok(Lane::new(device, lane.label.as_str(), events))
+        });
+        Ok(Trace {
+            lanes: lanes.collect::<Result<_, RunError>>()?,
+            sources: self.manifest.sources.clone(),
+            devices: header.devices.clone(),
+            ops,
+            edges,
+            warnings: header.warnings.clone(),
+        })
+    }
+
+    /// The energy of each device over time.
+    pub fn read_power(&self) -> Result<Vec<MeteredSeries>, RunError> {
+        read_power_parquet(&self.file(POWER))
+    }
+
+    /// Where the energy went.
+    pub fn read_footprint(&self) -> Result<Footprint, RunError> {
+        let devices = self.manifest.devices.clone();
+        let ops = ops::read_ops(&self.file(OPS))?;
+        let steps = self.file(STEPS);
+        Ok(Footprint {
+            sources: self.manifest.sources.clone(),
+            energies: footprint::read_energies(&self.file(FOOTPRINT), &devices, ops.len())?,
+            steps: if steps.exists() { footprint::read_steps(&steps, &devices)? } else { Vec::new() },
+            edges: ops::read_edges(&self.file(EDGES), ops.len())?,
+            warnings: self.manifest.warnings.clone(),
+            devices,
+            ops,
+        })
+    }
+
+    /// The model tree, as it was handed in.
+    pub fn read_tree(&self) -> Result<Value, RunError> {
+        let path = self.file(TREE);
+        let text = fs::read(&path).map_err(RunError::io(&path, "read the file"))?;
+        serde_json::from_slice(&text)
+            .map_err(|error| RunError::content(&path, format!("not whole JSON ({error}); restore it from a copy")))
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+}
+
+/// A run that is being written, under a name nobody looks at; removed unless it becomes whole.
+struct Partial {
+    path: PathBuf,
+}
+
+impl Partial {
+    fn beside(path: &Path) -> Result<Partial, RunError> {
+        if path.symlink_metadata().is_ok() {
+            return Err(RunError::Exists(path.to_owned()));
+        }
+        let name = path.file_name().ok_or_else(|| RunError::Exists(path.to_owned()))?;
+        let parent = parent_of(path);
+        fs::create_dir_all(parent).map_err(RunError::io(parent, "create the folder"))?;
+        let partial = parent.join(format!(".{}.partial-{}", name.to_string_lossy(), std::process::id()));
+        // Left by a process of the same number, which is dead; containers give the same numbers every time.
+        if partial.exists() {
+            fs::remove_dir_all(&partial).map_err(RunError::io(&partial, "remove the folder"))?;
+        }
+        fs::create_dir(&partial).map_err(RunError::io(&partial, "create the folder"))?;
+        Ok(Partial { path: partial })
+    }
+
+    fn become_whole(self, path: &Path) -> Result<(), RunError> {
+        sync_folder(&self.path)?;
+        // Somebody may have been faster; renaming never replaces a folder with something in it.
+        if path.symlink_metadata().is_ok() {
+            return Err(RunError::Exists(path.to_owned()));
+        }
+        fs::rename(&self.path, path).map_err(RunError::io(path, "rename the finished run to this"))?;
+        sync_folder(parent_of(path))
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // After the renaming there is nothing of this name. A failure here must not hide the error that led here.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+fn parent_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Makes names in a folder survive a power cut; only Unix lets one open a folder for that.
+fn sync_folder(path: &Path) -> Result<(), RunError> {
+    if cfg!(unix) {
+        File::open(path).and_then(|folder| folder.sync_all()).map_err(RunError::io(path, "write to the disk"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! `footprint.parquet` and `steps.parquet`: what each operation and each step used, as one table each that answers
+//! questions without a join.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, StringArray, UInt32Array, UInt64Array};
+use jouletree_model::{Device, DeviceEnergy, Footprint, Joules, Nanos, Op, OpEnergy, OpId, Step, StepEnergy};
+
+use crate::RunError;
+use crate::ops::{pass_key, pass_names};
+use crate::table::{Column, Form, Rows, Table, TableWriter, names};
+
+const DEVICE: Column = Column::new("device", Form::Name);
+const OP: Column = Column::new("op_id", Form::Id);
+const PATH: Column = Column::new("path", Form::Text);
+const TYPE: Column = Column::new("type", Form::Text);
+const NAME: Column = Column::new("name", Form::Text);
+const PASS: Column = Column::new("pass", Form::Name);
+const STEP: Column = Column::new("step", Form::Id).or_null();
+const ENERGY: Column = Column::new("energy_j", Form::Joules);
+const BUSY: Column = Column::new("busy_ns", Form::Time);
+const COUNT: Column = Column::new("count", Form::Count);
+
+/// How many rows are turned into columns at a time: text arrays count bytes in 32 bits.
+const CHUNK: usize = 1 << 12;
+
+pub(crate) fn write_energies(path: &Path, footprint: &Footprint) -> Result<(), RunError> {
+    let mut table = TableWriter::create(path, &[DEVICE, OP, PATH, TYPE, NAME, PASS, ENERGY, BUSY, COUNT])?;
+    for entries in footprint.energies.chunks(CHUNK) {
+        let ops: Vec<&Op> = entries
+            .iter()
+            .map(|entry| {
+                let unknown = || RunError::Inconsistent(format!("operation {} is not in the table", entry.op.0));
+                footprint.ops.get(entry.op).ok_or_else(unknown)
+            })
+            .collect::<Result<_, _>>()?;
+        let columns: Vec<ArrayRef> = vec![
+            device_names(footprint, entries.iter().map(|entry| entry.device))?,
+            Arc::new(UInt32Array::from_iter_values(entries.iter().map(|entry| entry.op.0))),
+            Arc::new(StringArray::from_iter_values(ops.iter().map(|op| &op.path))),
+            Arc::new(StringArray::from_iter_values(ops.iter().map(|op| &op.op_type))),
+            Arc::new(StringArray::from_iter_values(ops.iter().map(|op| &op.name))),
+            pass_names(ops.iter().map(|op| pass_key(op.pass)).collect())?,
+            Arc::new(Float64Array::from_iter_values(entries.iter().map(|entry| entry.energy.0))),
+            Arc::new(Int64Array::from_iter_values(entries.iter().map(|entry| entry.busy.0))),
+            Arc::new(UInt64Array::from_iter_values(entries.iter().map(|entry| entry.count))),
+        ];
+        table.write(columns)?;
+    }
+    table.finish()
+}
+
+pub(crate) fn write_steps(path: &Path, footprint: &Footprint) -> Result<(), RunError> {
+    let mut table = TableWriter::create(path, &[DEVICE, STEP, ENERGY, BUSY])?;
+    for entries in footprint.steps.chunks(CHUNK) {
+        let columns: Vec<ArrayRef> = vec![
+            device_names(footprint, entries.iter().map(|entry| entry.device))?,
+            Arc::new(entries.iter().map(|entry| entry.step.number()).collect::<UInt32Array>()),
+            Arc::new(Float64Array::from_iter_values(entries.iter().map(|entry| entry.energy.0))),
+            Arc::new(Int64Array::from_iter_values(entries.iter().map(|entry| entry.busy.0))),
+        ];
+        table.write(columns)?;
+    }
+    table.finish()
+}
+
+/// What the first `ops` operations used on `devices`.
+pub(crate) fn read_energies(path: &Path, devices: &[DeviceEnergy], ops: usize) -> Result<Vec<OpEnergy>, RunError> {
+    let numbers = device_numbers(devices);
+    let mut energies = Vec::new();
+    Table::open(path, &[DEVICE, OP, ENERGY, BUSY, COUNT])?.each(|rows| {
+        let (op_ids, counts) = (rows.ids(OP.name)?, rows.counts(COUNT.name)?);
+        let (joules, busy) = (rows.joules(ENERGY.name)?, rows.times(BUSY.name)?);
+        for row in 0..rows.len() {
+            let op = OpId(op_ids[row]);
+            if op.index() >= ops {
+                return Err(rows.wrong(row, format_args!("op_id is {}, there are only {ops} operations", op.0)));
+            }
+            let device = device_number(rows, row, &numbers)?;
+            let (energy, busy) = (Joules(joules[row]), Nanos(busy[row]));
+            energies.push(OpEnergy { device, op, energy, busy, count: counts[row] });
+        }
+        Ok(())
+    })?;
+    Ok(energies)
+}
+
+/// What the steps used on `devices`.
+pub(crate) fn read_steps(path: &Path, devices: &[DeviceEnergy]) -> Result<Vec<StepEnergy>, RunError> {
+    let numbers = device_numbers(devices);
+    let mut energies = Vec::new();
+    Table::open(path, &[DEVICE, STEP, ENERGY, BUSY])?.each(|rows| {
+        let (steps, joules, busy) =
+            (rows.optional_ids(STEP.name)?, rows.joules(ENERGY.name)?, rows.times(BUSY.name)?);
+        for row in 0..rows.len() {
+            let step = if steps.is_null(row) { Step::NONE } else { Step(steps.value(row)) };
+            let device = device_number(rows, row, &numbers)?;
+            energies.push(StepEnergy { device, step, energy: Joules(joules[row]), busy: Nanos(busy[row]) });
+        }
+        Ok(())
+    })?;
+    Ok(energies)
+}
+
+fn device_names(footprint: &Footprint, devices: impl Iterator<Item = usize>) -> Result<ArrayRef, RunError> {
+    let keys = devices.map(|device| i32::try_from(device).unwrap_or(i32::MAX)).collect();
+    names(keys, footprint.devices.iter().map(|device| device.device.to_string()))
+}
+
+fn device_numbers(devices: &[DeviceEnergy]) -> HashMap<Device, usize> {
+    devices.iter().enumerate().map(|(number, device)| (device.device.clone(), number)).collect()
+}
+
+fn device_number(rows: &Rows<'_>, row: usize, numbers: &HashMap<Device, usize>) -> Result<usize, RunError> {
+    let name = rows.texts(DEVICE.name)?.value(row);
+    let device: Device = name.parse().map_err(|error| rows.wrong(row, error))?;
+    numbers.get(&device).copied().ok_or_else(|| rows.wrong(row, format_args!("{device} is not in the manifest")))
+}

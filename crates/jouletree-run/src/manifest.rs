@@ -1,0 +1,135 @@
+//! `manifest.json`: what a run is, how it was accounted, and the small parts of it that need no table.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+
+use jiff::Timestamp;
+use jouletree_model::{Device, DeviceEnergy, Joules, Trace, TraceSource, Warning};
+use serde::{Deserialize, Serialize};
+
+use crate::{RunContents, RunError};
+
+/// The version of the run folder this program writes.
+pub const FORMAT_VERSION: u64 = 1;
+
+/// What a run is and how it was accounted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The version of the folder's format.
+    pub format_version: u64,
+    /// The version of the jouletree that wrote it.
+    pub jouletree: String,
+    /// When it was written.
+    pub created: String,
+    /// How it was accounted.
+    #[serde(flatten)]
+    pub accounting: Accounting,
+    /// The trace files behind it.
+    pub sources: Vec<TraceSource>,
+    /// The balance of every device.
+    pub devices: Vec<DeviceEnergy>,
+    /// What the tables refer to by number.
+    pub trace: TraceHeader,
+    /// What the user should know about the input.
+    pub warnings: Vec<Warning>,
+}
+
+/// How a run was accounted.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Accounting {
+    /// The command line.
+    pub command: Vec<String>,
+    /// The power files.
+    pub power: Vec<String>,
+    /// The rule that turned readings into energy.
+    pub rule: String,
+    /// The semantics of the alignment.
+    pub semantics: String,
+    /// How long a reading holds, in milliseconds, where the rule has such a limit.
+    pub hold_ms: Option<f64>,
+}
+
+/// The part of a trace that is not events.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TraceHeader {
+    /// Its devices.
+    pub devices: Vec<Device>,
+    /// Its lanes; `events.parquet` refers to them by index.
+    pub lanes: Vec<LaneHeader>,
+    /// What was wrong with its files.
+    pub warnings: Vec<Warning>,
+}
+
+/// A lane without its events.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaneHeader {
+    /// The device it runs on.
+    pub device: Device,
+    /// What the trace calls it.
+    pub label: String,
+}
+
+impl Manifest {
+    pub(crate) fn of(contents: &RunContents<'_>) -> Result<Manifest, RunError> {
+        let footprint = contents.footprint;
+        for device in &footprint.devices {
+            let known = [device.attributed, device.unattributed, device.outside_trace];
+            // JSON has no word for infinity.
+            if !device.measured.into_iter().chain(known).all(|Joules(joules)| joules.is_finite()) {
+                return Err(RunError::Inconsistent(format!("an energy of {} is not finite", device.device)));
+            }
+        }
+        Ok(Manifest {
+            format_version: FORMAT_VERSION,
+            jouletree: env!("CARGO_PKG_VERSION").to_owned(),
+            created: Timestamp::now().to_string(),
+            accounting: contents.accounting.clone(),
+            sources: footprint.sources.clone(),
+            devices: footprint.devices.clone(),
+            trace: TraceHeader::of(contents.trace)?,
+            warnings: footprint.warnings.clone(),
+        })
+    }
+
+    /// Reads and checks the manifest at `path`.
+    pub(crate) fn read(path: &Path) -> Result<Manifest, RunError> {
+        /// The one field whose meaning never changes.
+        #[derive(Deserialize)]
+        struct Version {
+            format_version: u64,
+        }
+        let text = fs::read(path).map_err(RunError::io(path, "read the file"))?;
+        let unreadable = |error: serde_json::Error| {
+            RunError::content(path, format!("not a manifest of a run ({error}); restore it from a copy"))
+        };
+        let Version { format_version: found } = serde_json::from_slice(&text).map_err(unreadable)?;
+        if found > FORMAT_VERSION {
+            return Err(RunError::Newer { path: path.to_owned(), found, known: FORMAT_VERSION });
+        }
+        serde_json::from_slice(&text).map_err(unreadable)
+    }
+}
+
+impl TraceHeader {
+    fn of(trace: &Trace) -> Result<TraceHeader, RunError> {
+        let lanes = trace.lanes.iter().map(|lane| {
+            let unknown = || {
+                RunError::Inconsistent(format!("lane `{}` is on a device that is not in the trace", lane.label()))
+            };
+            let device = trace.devices.get(lane.device()).ok_or_else(unknown)?.clone();
+            Ok(LaneHeader { device, label: lane.label().to_owned() })
+        });
+        let lanes = lanes.collect::<Result<_, RunError>>()?;
+        Ok(TraceHeader { devices: trace.devices.clone(), lanes, warnings: trace.warnings.clone() })
+    }
+}
+
+/// Writes a JSON file for people as much as for programs, and sees to it that it reaches the disk.
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), RunError> {
+    let mut text = serde_json::to_vec_pretty(value)
+        .map_err(|error| RunError::Inconsistent(format!("{}: {error}", path.display())))?;
+    text.push(b'\n');
+    let mut file = File::create_new(path).map_err(RunError::io(path, "create the file"))?;
+    file.write_all(&text).and_then(|()| file.sync_all()).map_err(RunError::io(path, "write the file"))
+}

@@ -1,0 +1,103 @@
+//! A small run that has something in every file.
+
+use jouletree_model::{
+    DataFlow, Device, DeviceClass, DeviceEnergy, EnergySeries, Event, Footprint, Joules, Kind, Lane, Nanos, Op,
+    OpEnergy, OpId, Pass, ReadCount, Step, StepEnergy, Trace, TraceSource, Warning,
+};
+use jouletree_run::{Accounting, MeteredSeries, RunContents};
+
+pub struct Run {
+    pub trace: Trace,
+    pub power: Vec<MeteredSeries>,
+    pub footprint: Footprint,
+}
+
+impl Run {
+    pub fn contents(&self) -> RunContents<'_> {
+        RunContents {
+            accounting: Accounting {
+                command: vec!["jouletree".into(), "account".into()],
+                power: vec!["power.csv".into()],
+                rule: "recency".into(),
+                semantics: "half-open".into(),
+                hold_ms: Some(0.1),
+            },
+            trace: &self.trace,
+            power: &self.power,
+            footprint: &self.footprint,
+            tree: serde_json::json!({ "name": "model", "energy": 0.1 + 0.2, "children": [] }),
+        }
+    }
+}
+
+pub fn run() -> Run {
+    let mut trace = Trace::default();
+    let gpu = trace.device_index(&Device::new(DeviceClass::Gpu, 1).on("node7"));
+    trace.device_index(&Device::new(DeviceClass::Dram, 0));
+    let cpu = trace.device_index(&Device::new(DeviceClass::Cpu, 0));
+    for (number, pass) in [(0, Pass::Forward), (1, Pass::Backward), (2, Pass::Optimizer)] {
+        let path = format!("bert/layer_{number}/MatMul ∇");
+        trace.ops.intern(Op { name: path.as_str().into(), path: path.into(), op_type: "MatMul".into(), pass });
+    }
+    let event = |start, end, op, step| Event { start: Nanos(start), end: Nanos(end), op: OpId(op), step };
+    let near = 1_794_770_717_476_000_125;
+    trace.lanes = vec![
+        Lane::new(
+            cpu,
+            "thread 1",
+            (0..500)
+                .map(|i| event(near + i * 7, near + i * 7 + 5, (i % 3) as u32, Step((i / 10) as u32)))
+                .collect(),
+        ),
+        Lane::new(gpu, "", Vec::new()),
+        Lane::new(gpu, "stream 7", vec![event(i64::MIN, i64::MAX, 2, Step::NONE), event(0, 0, 0, Step(0))]),
+        Lane::new(cpu, "thread 2", vec![event(near, near + 1, 1, Step::NONE)]),
+    ];
+    trace.edges = vec![DataFlow { from: OpId(0), to: OpId(2) }, DataFlow { from: OpId(2), to: OpId(1) }];
+    trace.warnings = vec![Warning::new("timeline.json", "12 events have no end").at("byte 9")];
+    let counts = vec![ReadCount { device: trace.devices[gpu].clone(), category: "Op".into(), events: 7 }];
+    trace.sources =
+        vec![TraceSource { file: "timeline.json".into(), format: "tensorflow-timeline".into(), counts }];
+
+    let device = |device: &Device, measured: Option<f64>| DeviceEnergy {
+        device: device.clone(),
+        measured: measured.map(Joules),
+        attributed: Joules(0.1 + 0.2),
+        unattributed: Joules(-0.0),
+        outside_trace: Joules(f64::MIN_POSITIVE),
+        kind: measured.map(|_| Kind::Derived),
+        busy: Nanos(9_007_199_254_740_993),
+        metered: Nanos(i64::MAX),
+        uncovered: Nanos(-1),
+    };
+    let entry = |device, op, energy| OpEnergy {
+        device,
+        op: OpId(op),
+        energy: Joules(energy),
+        busy: Nanos(3),
+        count: u64::MAX,
+    };
+    let step = |device, step, energy| StepEnergy { device, step, energy: Joules(energy), busy: Nanos(4) };
+    let footprint = Footprint {
+        sources: trace.sources.clone(),
+        devices: vec![device(&trace.devices[cpu], Some(1e-300)), device(&trace.devices[gpu], None)],
+        ops: trace.ops.clone(),
+        energies: vec![entry(0, 2, 0.1), entry(0, 0, 1.0 / 3.0), entry(1, 1, 1e300)],
+        steps: vec![step(1, Step(3), 0.7), step(0, Step::NONE, 0.0)],
+        edges: trace.edges.clone(),
+        warnings: vec![Warning::new("host/gpu:0", "nothing metered it")],
+    };
+    let mut series = EnergySeries::default();
+    for (time, joules, gap) in [(near, 0.1, false), (near + 4, 0.30000000000000004, true), (near + 9, 0.0, false)]
+    {
+        assert_eq!(series.push(Nanos(time), Joules(joules), gap), Ok(()));
+    }
+    let metered = |domain: Option<&str>, kind| MeteredSeries {
+        device: trace.devices[cpu].clone(),
+        domain: domain.map(str::to_owned),
+        kind,
+        series: series.clone(),
+    };
+    let power = vec![metered(None, Kind::Measured), metered(Some("core"), Kind::Estimated)];
+    Run { trace, power, footprint }
+}

@@ -1,0 +1,52 @@
+//! What can make a file unreadable as a trace.
+
+use std::io;
+
+use jouletree_model::Warning;
+
+use crate::chrome::Ending;
+
+/// Why a file gave no trace.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The file cannot be opened or read.
+    #[error("{file}: cannot be read: {error}")]
+    Io {
+        /// The file.
+        file: String,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The file is none of the formats we know.
+    #[error("{file}: not a trace jouletree knows: {found}; it reads {known}")]
+    Unrecognised {
+        /// The file.
+        file: String,
+        /// What the file looks like.
+        found: String,
+        /// The formats there are.
+        known: String,
+    },
+    /// The file is a trace, but there is nothing in it.
+    #[error("{file}: {what}")]
+    Empty {
+        /// The file.
+        file: String,
+        /// What is missing and why.
+        what: String,
+    },
+}
+
+/// The warning that goes with a file that did not end as it should.
+pub(crate) fn ending_warning(file: &str, ending: &Ending, events: u64) -> Option<Warning> {
+    let (at, what) = match ending {
+        Ending::Complete => return None,
+        Ending::Cut { at, why } => {
+            let why = why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+            (at, format!("the file is cut short here{why}"))
+        }
+        Ending::Wrong { at, expected } => (at, format!("the file is damaged here: expected {expected}")),
+    };
+    let message = format!("{what}; the {events} events before are used, what came after is lost");
+    Some(Warning::new(file, message).at(format!("byte {at}")))
+}

@@ -1,0 +1,82 @@
+//! The head of a file: enough of it to tell its format.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use crate::chrome::{ChromeEvent, ChromeVisitor, Ending, read_chrome};
+use crate::error::TraceError;
+use crate::input::Progress;
+use crate::source::Source;
+
+/// How many events are looked at.
+const EVENTS: usize = 400;
+
+/// What the beginning of a file shows.
+#[derive(Debug, Default)]
+pub(crate) struct Head {
+    /// The first bytes, unpacked.
+    pub(crate) start: Vec<u8>,
+    /// The keys beside the list of events, as far as they come before it.
+    pub(crate) keys: BTreeSet<String>,
+    /// The categories of complete events.
+    pub(crate) categories: BTreeSet<String>,
+    /// The processes of complete events.
+    pub(crate) processes: BTreeSet<String>,
+    /// Whether complete events name an operation and its type in their arguments.
+    pub(crate) names_operations: bool,
+    events: usize,
+    is_json: bool,
+}
+
+impl Head {
+    pub(crate) fn of(source: &Source) -> Result<Head, TraceError> {
+        let mut input = source.open(&Progress::default())?;
+        input.more();
+        let start = input.window()[..input.window().len().min(64)].to_vec();
+        if let (true, Some(error)) = (start.is_empty(), input.failure()) {
+            let error = std::io::Error::new(error.kind(), error.to_string());
+            return Err(TraceError::Io { file: source.name().to_owned(), error });
+        }
+        let mut head = Head { start, ..Head::default() };
+        let ending = read_chrome(&mut input, &mut head);
+        head.is_json = head.events > 0 || !head.keys.is_empty() || ending == Ending::Complete;
+        Ok(head)
+    }
+}
+
+impl ChromeVisitor for Head {
+    fn header(&mut self, key: &str, _value: &[u8]) {
+        self.keys.insert(key.to_owned());
+    }
+
+    fn event(&mut self, event: &ChromeEvent<'_>, _offset: u64) -> bool {
+        self.events += 1;
+        if event.phase == b'X' {
+            if !event.category.bytes.is_empty() {
+                self.categories.insert(event.category.text());
+            }
+            self.processes.insert(String::from_utf8_lossy(event.pid).into_owned());
+            self.names_operations |= !event.args.name.bytes.is_empty() && !event.args.op.bytes.is_empty();
+        }
+        self.events < EVENTS
+    }
+}
+
+impl fmt::Display for Head {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |names: &BTreeSet<String>| names.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
+        if self.start.is_empty() {
+            write!(f, "it is empty")
+        } else if !self.is_json {
+            write!(
+                f,
+                "it begins with `{}`",
+                self.start.escape_ascii().to_string().chars().take(48).collect::<String>()
+            )
+        } else if self.events == 0 {
+            write!(f, "it is JSON without trace events (keys: {})", list(&self.keys))
+        } else {
+            write!(f, "its events are of the categories [{}]", list(&self.categories))
+        }
+    }
+}

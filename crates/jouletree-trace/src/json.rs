@@ -1,0 +1,378 @@
+//! A scanner over JSON text that looks only at what is asked for.
+//!
+//! Trace files are large and mostly made of arguments nobody needs. This scanner hands out borrowed slices and steps
+//! over everything else without building values, which a general parser cannot do at the same speed. It promises to
+//! find the end of every well-formed value; it does not check that what it steps over is well formed inside.
+
+/// Why a piece of JSON could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// The text ends in the middle; more of it may help.
+    End,
+    /// The text at this offset is not what JSON allows there.
+    Wrong { at: usize, expected: &'static str },
+}
+
+/// A string as it stands in the text, without its quotes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct RawStr<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) escaped: bool,
+}
+
+/// A position in a text.
+#[derive(Debug, Clone)]
+pub(crate) struct Scanner<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGHS: u64 = 0x8080_8080_8080_8080;
+
+/// The high bit of every byte of `word` that equals `byte`, up to and including the first such byte.
+#[inline]
+const fn equal_bytes(word: u64, byte: u8) -> u64 {
+    let difference = word ^ (ONES * byte as u64);
+    difference.wrapping_sub(ONES) & !difference & HIGHS
+}
+
+impl<'a> Scanner<'a> {
+    pub(crate) fn new(text: &'a [u8]) -> Scanner<'a> {
+        Scanner { text, at: 0 }
+    }
+
+    /// How far the text has been read.
+    pub(crate) fn offset(&self) -> usize {
+        self.at
+    }
+
+    fn wrong<T>(&self, expected: &'static str) -> Result<T, Stop> {
+        if self.at >= self.text.len() { Err(Stop::End) } else { Err(Stop::Wrong { at: self.at, expected }) }
+    }
+
+    /// The next byte that is not white space, which is not consumed.
+    #[inline]
+    pub(crate) fn peek(&mut self) -> Result<u8, Stop> {
+        loop {
+            match self.text.get(self.at) {
+                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
+                Some(byte) => return Ok(*byte),
+                None => return Err(Stop::End),
+            }
+        }
+    }
+
+    /// Consumes `byte` after white space.
+    #[inline]
+    pub(crate) fn expect(&mut self, byte: u8, expected: &'static str) -> Result<(), Stop> {
+        if self.peek()? == byte {
+            self.at += 1;
+            Ok(())
+        } else {
+            self.wrong(expected)
+        }
+    }
+
+    /// Consumes `byte` after white space if it is there.
+    #[inline]
+    pub(crate) fn accept(&mut self, byte: u8) -> Result<bool, Stop> {
+        let found = self.peek()? == byte;
+        self.at += usize::from(found);
+        Ok(found)
+    }
+
+    /// Steps to the next member of an object or array that `close` ends: `false` when there is none. `first` says
+    /// that nothing has been read of it yet.
+    #[inline]
+    pub(crate) fn next_member(&mut self, first: &mut bool, close: u8) -> Result<bool, Stop> {
+        if self.accept(close)? {
+            return Ok(false);
+        }
+        if !std::mem::take(first) {
+            self.expect(b',', "`,` or the end of the list")?;
+        }
+        Ok(true)
+    }
+
+    /// Consumes a key and its colon.
+    #[inline]
+    pub(crate) fn key(&mut self) -> Result<RawStr<'a>, Stop> {
+        let key = self.string()?;
+        self.expect(b':', "`:`")?;
+        Ok(key)
+    }
+
+    /// Consumes a string.
+    #[inline]
+    pub(crate) fn string(&mut self) -> Result<RawStr<'a>, Stop> {
+        self.expect(b'"', "a string")?;
+        let from = self.at;
+        let escaped = self.skip_string_body()?;
+        Ok(RawStr { bytes: &self.text[from..self.at - 1], escaped })
+    }
+
+    /// Steps over the rest of a string and its closing quote; tells whether it holds an escape.
+    #[inline]
+    fn skip_string_body(&mut self) -> Result<bool, Stop> {
+        let mut escaped = false;
+        loop {
+            // Eight bytes at a time up to a quote or a backslash.
+            while let Some(chunk) = self.text.get(self.at..).and_then(<[u8]>::first_chunk::<8>) {
+                let word = u64::from_le_bytes(*chunk);
+                let hits = equal_bytes(word, b'"') | equal_bytes(word, b'\\');
+                if hits != 0 {
+                    self.at += hits.trailing_zeros() as usize / 8;
+                    break;
+                }
+                self.at += 8;
+            }
+            match self.text.get(self.at) {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(escaped);
+                }
+                Some(b'\\') => {
+                    escaped = true;
+                    self.at += 2;
+                }
+                Some(_) => self.at += 1,
+                None => return Err(Stop::End),
+            }
+        }
+    }
+
+    /// Consumes a number and returns its text.
+    #[inline]
+    pub(crate) fn number(&mut self) -> Result<&'a [u8], Stop> {
+        self.peek()?;
+        let rest = &self.text[self.at..];
+        let length = rest.iter().position(|byte| !matches!(byte, b'0'..=b'9' | b'.' | b'-' | b'+' | b'e' | b'E'));
+        // A number at the very end may go on in the next piece of the text.
+        let length = length.ok_or(Stop::End)?;
+        if length == 0 {
+            return self.wrong("a number");
+        }
+        self.at += length;
+        Ok(&rest[..length])
+    }
+
+    /// Consumes a number, or the number inside a string; anything else is stepped over and is `None`.
+    #[inline]
+    pub(crate) fn lenient_number(&mut self) -> Result<Option<&'a [u8]>, Stop> {
+        match self.peek()? {
+            b'0'..=b'9' | b'-' => self.number().map(Some),
+            b'"' => self.string().map(|text| Some(text.bytes)),
+            _ => self.skip_value().map(|()| None),
+        }
+    }
+
+    /// Consumes a value of any kind and returns its text.
+    pub(crate) fn raw_value(&mut self) -> Result<&'a [u8], Stop> {
+        self.peek()?;
+        let from = self.at;
+        self.skip_value()?;
+        Ok(&self.text[from..self.at])
+    }
+
+    /// Steps over a value of any kind.
+    #[inline]
+    pub(crate) fn skip_value(&mut self) -> Result<(), Stop> {
+        match self.peek()? {
+            b'"' => {
+                self.at += 1;
+                self.skip_string_body().map(drop)
+            }
+            b'{' | b'[' => self.skip_nested(),
+            b'0'..=b'9' | b'-' => self.number().map(drop),
+            _ => self.skip_word(),
+        }
+    }
+
+    /// Steps over an object or an array by counting brackets outside of strings.
+    fn skip_nested(&mut self) -> Result<(), Stop> {
+        let mut depth = 0_usize;
+        loop {
+            let Some(byte) = self.text.get(self.at) else { return Err(Stop::End) };
+            self.at += 1;
+            match byte {
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => {
+                    depth -= 1;
+                    if depth == 0 {
+                        return Ok(());
+                    }
+                }
+                b'"' => {
+                    self.skip_string_body()?;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Steps over `true`, `false`, `null` and what sloppy writers put in their place (`NaN`, `Infinity`).
+    fn skip_word(&mut self) -> Result<(), Stop> {
+        let rest = &self.text[self.at..];
+        match rest.iter().position(|byte| !byte.is_ascii_alphabetic()) {
+            Some(0) => self.wrong("a value"),
+            Some(length) => {
+                self.at += length;
+                Ok(())
+            }
+            None => Err(Stop::End),
+        }
+    }
+}
+
+impl RawStr<'_> {
+    /// The string with its escapes undone; bytes that are not UTF-8 become replacement characters.
+    pub(crate) fn text(&self) -> String {
+        if self.escaped {
+            let quoted = [b"\"", self.bytes, b"\""].concat();
+            if let Ok(text) = serde_json::from_slice::<String>(&quoted) {
+                return text;
+            }
+        }
+        String::from_utf8_lossy(self.bytes).into_owned()
+    }
+}
+
+/// A decimal number of microseconds as whole nanoseconds, exactly: never through floating point, which cannot hold
+/// epoch microseconds with their fractions. Digits below a nanosecond are rounded to the nearest.
+pub(crate) fn nanos_from_micros(text: &[u8]) -> Option<i64> {
+    let (negative, digits) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, text),
+    };
+    let mut value = 0_i64;
+    let mut fraction: Option<i32> = None;
+    let mut round_up = false;
+    let mut any = false;
+    for (index, byte) in digits.iter().enumerate() {
+        match (byte, fraction) {
+            (b'0'..=b'9', Some(places)) if places >= 3 => {
+                if places == 3 {
+                    round_up = *byte >= b'5';
+                }
+                fraction = Some(places + 1);
+            }
+            (b'0'..=b'9', _) => {
+                any = true;
+                value = value.checked_mul(10)?.checked_add(i64::from(byte - b'0'))?;
+                fraction = fraction.map(|places| places + 1);
+            }
+            (b'.', None) => fraction = Some(0),
+            (b'e' | b'E', _) => return nanos_from_scientific(negative, &digits[..index], &digits[index + 1..]),
+            _ => return None,
+        }
+    }
+    if !any {
+        return None;
+    }
+    for _ in fraction.unwrap_or(0).min(3)..3 {
+        value = value.checked_mul(10)?;
+    }
+    value = value.checked_add(i64::from(round_up))?;
+    Some(if negative { -value } else { value })
+}
+
+/// The same for `1.5e6`, by moving the point in the text.
+fn nanos_from_scientific(negative: bool, mantissa: &[u8], exponent: &[u8]) -> Option<i64> {
+    let exponent: i32 = std::str::from_utf8(exponent).ok()?.parse().ok()?;
+    let point = mantissa.iter().position(|byte| *byte == b'.').unwrap_or(mantissa.len());
+    let mut digits: Vec<u8> = mantissa.iter().copied().filter(|byte| *byte != b'.').collect();
+    let point = i32::try_from(point).ok()?.checked_add(exponent)?;
+    if !(-32..=32).contains(&point) || digits.len() > 64 || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    for _ in point..0 {
+        digits.insert(0, b'0');
+    }
+    let point = point.max(0) as usize;
+    while digits.len() < point {
+        digits.push(b'0');
+    }
+    digits.insert(point, b'.');
+    digits.insert(0, b'0');
+    nanos_from_micros(&digits).map(|value| if negative { -value } else { value })
+}
+
+/// A whole number, if the text is one.
+#[inline]
+pub(crate) fn integer(text: &[u8]) -> Option<i64> {
+    let (negative, digits) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, text),
+    };
+    if digits.is_empty() {
+        return None;
+    }
+    let mut value = 0_i64;
+    for byte in digits {
+        if !byte.is_ascii_digit() {
+            return None;
+        }
+        value = value.checked_mul(10)?.checked_add(i64::from(byte - b'0'))?;
+    }
+    Some(if negative { -value } else { value })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_over_whatever_json_allows() {
+        let text = br#"{"a": [1, {"b": "]}\""}, null], "c": -1.5e3, "d": "x\\", "e": true} tail"#;
+        let mut scanner = Scanner::new(text);
+        scanner.skip_value().unwrap();
+        assert_eq!(&text[scanner.offset()..], b" tail");
+    }
+
+    #[test]
+    fn every_prefix_of_a_value_asks_for_more() {
+        let text = br#"{"name": "a\"b", "list": [1, 2, {"x": null}], "n": 12}"#;
+        for length in 0..text.len() {
+            assert_eq!(Scanner::new(&text[..length]).skip_value(), Err(Stop::End), "{length}");
+        }
+        assert_eq!(Scanner::new(text).skip_value(), Ok(()));
+    }
+
+    #[test]
+    fn says_where_the_text_is_wrong() {
+        assert_eq!(Scanner::new(b"  ?").skip_value(), Err(Stop::Wrong { at: 2, expected: "a value" }));
+        assert_eq!(Scanner::new(b"12").string(), Err(Stop::Wrong { at: 0, expected: "a string" }));
+    }
+
+    #[test]
+    fn strings_are_found_across_words_and_unescaped() {
+        let mut scanner = Scanner::new(br#""0123456789abcdef" "tab\there" "\u00b5s""#);
+        assert_eq!(scanner.string().unwrap().text(), "0123456789abcdef");
+        assert_eq!(scanner.string().unwrap().text(), "tab\there");
+        assert_eq!(scanner.string().unwrap().text(), "µs");
+    }
+
+    #[test]
+    fn microseconds_become_exact_nanoseconds() {
+        for (text, nanos) in [
+            ("1712195495406752.797", Some(1_712_195_495_406_752_797)),
+            ("3914857310336.756", Some(3_914_857_310_336_756)),
+            ("1794770717482593", Some(1_794_770_717_482_593_000)),
+            ("68.0", Some(68_000)),
+            ("0.0004", Some(0)),
+            ("0.0005", Some(1)),
+            ("-1.25", Some(-1250)),
+            ("1.5e3", Some(1_500_000)),
+            ("25E-1", Some(2500)),
+            ("1e-40", None),
+            ("99999999999999999999", None),
+            ("", None),
+            (".", None),
+            ("1.2.3", None),
+            ("abc", None),
+        ] {
+            assert_eq!(nanos_from_micros(text.as_bytes()), nanos, "{text}");
+        }
+    }
+}

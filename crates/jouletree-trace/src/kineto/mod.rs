@@ -1,0 +1,42 @@
+//! PyTorch Kineto traces, from the categories of 2021 to today's.
+//!
+//! `record` keeps what the file says, `walk` goes through the host's threads in time order and finds for every event
+//! its module, its pass and its step, `device` joins kernels to what launched them.
+
+mod device;
+mod record;
+mod scopes;
+mod walk;
+
+use jouletree_model::Trace;
+
+use crate::Format;
+use crate::chrome::read_chrome;
+use crate::error::{TraceError, ending_warning};
+use crate::head::Head;
+use crate::input::Progress;
+use crate::source::Source;
+
+use record::Recording;
+
+pub(crate) const FORMAT: Format = Format { name: "pytorch-kineto", recognises, read };
+
+fn recognises(head: &Head) -> bool {
+    const CATEGORIES: [&str; 7] =
+        ["cpu_op", "Operator", "kernel", "Kernel", "python_function", "cuda_runtime", "user_annotation"];
+    let by_category = CATEGORIES.iter().any(|category| head.categories.contains(*category));
+    // PyTorch built without Kineto writes a bare list of events of a process called so.
+    by_category || head.keys.contains("schemaVersion") || head.processes.contains("CPU functions")
+}
+
+fn read(source: &Source, progress: &Progress) -> Result<Trace, TraceError> {
+    let mut input = source.open(progress)?;
+    let mut recording = Recording::new(source.name());
+    let ending = read_chrome(&mut input, &mut recording);
+    recording.warnings.extend(ending_warning(source.name(), &ending, recording.events));
+    if recording.host.is_empty() && recording.gpu.is_empty() {
+        let what = "the trace holds no operation and no kernel; record with torch.profiler.profile(activities=[CPU, CUDA])";
+        return Err(TraceError::Empty { file: source.name().to_owned(), what: what.to_owned() });
+    }
+    Ok(recording.into_trace())
+}

@@ -1,0 +1,316 @@
+//! What a Kineto file says, event by event, before anything is concluded from it.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use jouletree_model::{Device, DeviceClass, Nanos, ReadCount, Trace, TraceSource, Warning};
+
+use crate::chrome::{ChromeEvent, ChromeVisitor};
+use crate::interner::Interner;
+use crate::json::{integer, nanos_from_micros};
+
+/// Everything of interest in one file.
+pub(super) struct Recording {
+    pub(super) file: String,
+    pub(super) names: Interner,
+    /// The host's threads: process and thread as the file writes them.
+    pub(super) threads: Vec<String>,
+    pub(super) host: Vec<HostEvent>,
+    pub(super) gpu: Vec<GpuEvent>,
+    /// Where flows from a forward operation to its backward one begin and end.
+    pub(super) flows: Flows,
+    pub(super) events: u64,
+    pub(super) rank: Option<i64>,
+    pub(super) warnings: Vec<Warning>,
+    base: i64,
+    counts: BTreeMap<(Device, u32), u64>,
+    categories: FxHashMap<u32, Category>,
+    thread_numbers: FxHashMap<Box<[u8]>, u32>,
+    /// The last thread looked up: events of one thread come in runs.
+    last_thread: (Vec<u8>, u32),
+    bad: BTreeMap<&'static str, (u64, u64)>,
+    unknown: BTreeMap<u32, u64>,
+}
+
+/// An event of a host thread.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HostEvent {
+    pub(super) start: Nanos,
+    pub(super) end: Nanos,
+    pub(super) name: u32,
+    pub(super) thread: u32,
+    /// The profiler's own order, which tells the outer from the inner among events of one extent.
+    pub(super) order: u32,
+    pub(super) sort: HostSort,
+    /// The number that a forward operation shares with its backward one.
+    pub(super) sequence: Option<i64>,
+    /// In which thread the forward operation ran, by the profiler's own count; 0 for forward operations.
+    pub(super) forward_thread: i64,
+    /// What a launch shares with the kernel it launches.
+    pub(super) correlation: Option<i64>,
+}
+
+/// What sort of host event it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HostSort {
+    Operator,
+    Annotation,
+    /// An `nn.Module` call seen by the Python tracer.
+    Module,
+    /// A call into the GPU's runtime or driver.
+    Runtime,
+}
+
+/// An event of a GPU.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct GpuEvent {
+    pub(super) start: Nanos,
+    pub(super) end: Nanos,
+    pub(super) name: u32,
+    pub(super) device: u32,
+    /// The stream, as an interned string.
+    pub(super) stream: u32,
+    pub(super) correlation: Option<i64>,
+    pub(super) sort: GpuSort,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum GpuSort {
+    Kernel,
+    Memcpy,
+    Memset,
+}
+
+/// Begins and ends of the flows from forward to backward operations.
+#[derive(Debug, Default)]
+pub(super) struct Flows {
+    /// Flow number to the thread of the forward operation.
+    pub(super) from: FxHashMap<i64, u32>,
+    /// Thread and start of the backward operation to flow number.
+    pub(super) to: FxHashMap<(u32, Nanos), i64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Category {
+    Host(HostSort),
+    PythonFunction,
+    Gpu(GpuSort),
+    /// Known, and not an operation: it is counted and left out.
+    Dropped,
+    Unknown,
+}
+
+fn category(name: &str) -> Category {
+    match name {
+        "cpu_op" | "Operator" | "operator" => Category::Host(HostSort::Operator),
+        "user_annotation" => Category::Host(HostSort::Annotation),
+        "python_function" => Category::PythonFunction,
+        "cuda_runtime" | "cuda_driver" | "Runtime" | "runtime" => Category::Host(HostSort::Runtime),
+        "kernel" | "Kernel" => Category::Gpu(GpuSort::Kernel),
+        "gpu_memcpy" | "Memcpy" | "memcpy" => Category::Gpu(GpuSort::Memcpy),
+        "gpu_memset" | "Memset" | "memset" => Category::Gpu(GpuSort::Memset),
+        // Ranges over kernels on the GPU's own track, the profiler's span, its overhead and its waiting.
+        "gpu_user_annotation" | "Trace" | "overhead" | "cuda_sync" | "cuda_profiler_range" => Category::Dropped,
+        _ => Category::Unknown,
+    }
+}
+
+const MODULE_CALL: &[u8] = b"nn.Module: ";
+
+impl Recording {
+    pub(super) fn new(file: &str) -> Recording {
+        Recording {
+            file: file.to_owned(),
+            names: Interner::default(),
+            threads: Vec::new(),
+            host: Vec::new(),
+            gpu: Vec::new(),
+            flows: Flows::default(),
+            events: 0,
+            rank: None,
+            warnings: Vec::new(),
+            base: 0,
+            counts: BTreeMap::new(),
+            categories: FxHashMap::default(),
+            thread_numbers: FxHashMap::default(),
+            last_thread: (Vec::new(), u32::MAX),
+            bad: BTreeMap::new(),
+            unknown: BTreeMap::new(),
+        }
+    }
+
+    fn thread(&mut self, pid: &[u8], tid: &[u8]) -> u32 {
+        let (last, number) = &self.last_thread;
+        if *number != u32::MAX
+            && last.len() == pid.len() + 1 + tid.len()
+            && last.starts_with(pid)
+            && last[pid.len()] == b' '
+            && last.ends_with(tid)
+        {
+            return *number;
+        }
+        let key = [pid, b" ", tid].concat();
+        let number = match self.thread_numbers.get(key.as_slice()) {
+            Some(number) => *number,
+            None => {
+                let number = self.threads.len() as u32;
+                self.threads.push(format!(
+                    "process {} thread {}",
+                    String::from_utf8_lossy(pid),
+                    String::from_utf8_lossy(tid)
+                ));
+                self.thread_numbers.insert(key.as_slice().into(), number);
+                number
+            }
+        };
+        self.last_thread = (key, number);
+        number
+    }
+
+    fn complete(&mut self, event: &ChromeEvent<'_>, offset: u64) {
+        let category_name = self.names.raw(event.category);
+        let category = *self.categories.entry(category_name).or_insert_with(|| {
+            match self.names.get(category_name).as_ref() {
+                // Written without Kineto: every event is an operator.
+                "" => Category::Host(HostSort::Operator),
+                name => category(name),
+            }
+        });
+        let gpu = match category {
+            Category::Gpu(_) => {
+                event.args.device.or_else(|| integer(event.pid)).and_then(|index| u32::try_from(index).ok())
+            }
+            _ => None,
+        };
+        let device = gpu.map_or(Device::new(DeviceClass::Cpu, 0), |index| Device::new(DeviceClass::Gpu, index));
+        *self.counts.entry((device, category_name)).or_default() += 1;
+        if let Category::Dropped = category {
+            return;
+        }
+        if let Category::Unknown = category {
+            *self.unknown.entry(category_name).or_default() += 1;
+            return;
+        }
+        let Some((start, end)) = self.extent(event, offset) else { return };
+        match category {
+            Category::Host(sort) => self.host_event(event, start, end, sort),
+            Category::PythonFunction if event.name.bytes.starts_with(MODULE_CALL) => {
+                self.host_event(event, start, end, HostSort::Module);
+            }
+            Category::Gpu(sort) => {
+                let name = self.names.raw(event.name);
+                let stream = self.names.bytes(event.tid);
+                let correlation = event.args.correlation;
+                self.gpu.push(GpuEvent { start, end, name, device: gpu.unwrap_or(0), stream, correlation, sort });
+            }
+            _ => {}
+        }
+    }
+
+    fn host_event(&mut self, event: &ChromeEvent<'_>, start: Nanos, end: Nanos, sort: HostSort) {
+        let order = event.args.event_index.and_then(|index| u32::try_from(index).ok());
+        let order = order.unwrap_or(self.host.len() as u32);
+        let host = HostEvent {
+            start,
+            end,
+            name: self.names.raw(event.name),
+            thread: self.thread(event.pid, event.tid),
+            order,
+            sort,
+            sequence: event.args.sequence,
+            forward_thread: event.args.forward_thread.unwrap_or(0),
+            correlation: event.args.correlation,
+        };
+        self.host.push(host);
+    }
+
+    /// When the event ran, not yet moved by the file's base time; `None` with a note when it does not say.
+    fn extent(&mut self, event: &ChromeEvent<'_>, offset: u64) -> Option<(Nanos, Nanos)> {
+        let (Some(start), Some(duration)) = (nanos_from_micros(event.ts), nanos_from_micros(event.dur)) else {
+            self.note_bad("without a readable start and duration", offset);
+            return None;
+        };
+        if duration < 0 {
+            self.note_bad("with a negative duration", offset);
+            return None;
+        }
+        Some((Nanos(start), Nanos(start) + Nanos(duration)))
+    }
+
+    fn note_bad(&mut self, what: &'static str, offset: u64) {
+        self.bad.entry(what).or_insert((0, offset)).0 += 1;
+    }
+
+    /// Draws the conclusions and gives the trace.
+    pub(super) fn into_trace(mut self) -> Trace {
+        self.move_to_base();
+        for (what, (count, offset)) in std::mem::take(&mut self.bad) {
+            let message = format!("{count} events {what} are left out; the first stands here");
+            self.warnings.push(Warning::new(&self.file, message).at(format!("byte {offset}")));
+        }
+        for (category, count) in std::mem::take(&mut self.unknown) {
+            let category = self.names.get(category);
+            let message = format!("{count} events of the unknown category `{category}` are left out");
+            self.warnings.push(Warning::new(&self.file, message));
+        }
+        let counts = std::mem::take(&mut self.counts);
+        let counts = counts.into_iter().map(|((device, category), events)| ReadCount {
+            device,
+            category: self.names.get(category).into_owned(),
+            events,
+        });
+        let source = TraceSource { file: self.file.clone(), format: String::new(), counts: counts.collect() };
+        let mut trace = Trace { sources: vec![source], ..Trace::default() };
+        super::walk::lanes_of(self, &mut trace);
+        trace
+    }
+
+    /// Times in the file count from its base, which may stand after the events.
+    fn move_to_base(&mut self) {
+        let base = Nanos(self.base);
+        if base == Nanos(0) {
+            return;
+        }
+        for event in &mut self.host {
+            (event.start, event.end) = (event.start + base, event.end + base);
+        }
+        for event in &mut self.gpu {
+            (event.start, event.end) = (event.start + base, event.end + base);
+        }
+        let to = std::mem::take(&mut self.flows.to);
+        self.flows.to = to.into_iter().map(|((thread, start), id)| ((thread, start + base), id)).collect();
+    }
+}
+
+impl ChromeVisitor for Recording {
+    fn header(&mut self, key: &str, value: &[u8]) {
+        match key {
+            "baseTimeNanoseconds" => self.base = integer(value).unwrap_or(0),
+            "distributedInfo" => {
+                let info: Option<serde_json::Value> = serde_json::from_slice(value).ok();
+                self.rank = info.and_then(|info| info.get("rank")?.as_i64());
+            }
+            _ => {}
+        }
+    }
+
+    fn event(&mut self, event: &ChromeEvent<'_>, offset: u64) -> bool {
+        self.events += 1;
+        match event.phase {
+            b'X' => self.complete(event, offset),
+            b's' | b'f' if event.category.bytes == b"fwdbwd" => {
+                if let (Some(id), Some(start)) = (event.id, nanos_from_micros(event.ts)) {
+                    let thread = self.thread(event.pid, event.tid);
+                    if event.phase == b's' {
+                        self.flows.from.insert(id, thread);
+                    } else {
+                        self.flows.to.insert((thread, Nanos(start)), id);
+                    }
+                }
+            }
+            _ => {}
+        }
+        true
+    }
+}

@@ -1,0 +1,148 @@
+//! Scopes: the modules that host events run in, and the operations named by them.
+
+use rustc_hash::FxHashMap;
+
+use jouletree_model::{Op, OpId, OpTable, Pass};
+
+use crate::interner::Interner;
+
+/// A module path, by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Scope(pub(super) u32);
+
+impl Scope {
+    /// Outside of any module.
+    pub(super) const NONE: Scope = Scope(0);
+}
+
+/// The module paths of a trace, and the operations found in them.
+pub(super) struct Scopes {
+    paths: Interner,
+    ops: FxHashMap<(Scope, u32, Detail, Pass), OpId>,
+}
+
+/// What tells operations of one scope and name apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Detail {
+    /// The operation itself, on the host.
+    Host,
+    /// Python and framework time of a span, outside of any operation.
+    Python,
+    /// A kernel or copy with this name on a device, launched by the operation or standing alone.
+    Device { name: u32, launched: bool },
+}
+
+/// The last part of the path of time that a module spends outside of any operation.
+const PYTHON: &str = "(python)";
+
+impl Scopes {
+    pub(super) fn new() -> Scopes {
+        let mut paths = Interner::default();
+        paths.bytes(b"");
+        Scopes { paths, ops: FxHashMap::default() }
+    }
+
+    /// The scope with this path.
+    pub(super) fn at(&mut self, path: &str) -> Scope {
+        Scope(self.paths.bytes(path.as_bytes()))
+    }
+
+    /// The scope called `name` inside another.
+    pub(super) fn inside(&mut self, outer: Scope, name: &str) -> Scope {
+        let path = joined(&self.paths.get(outer.0), name);
+        self.at(&path)
+    }
+
+    /// The operation called `name` in a scope; it is added to `ops` if it is new.
+    pub(super) fn op(
+        &mut self,
+        (scope, name, detail, pass): (Scope, u32, Detail, Pass),
+        names: &Interner,
+        ops: &mut OpTable,
+    ) -> OpId {
+        *self.ops.entry((scope, name, detail, pass)).or_insert_with(|| {
+            let scope = self.paths.get(scope.0);
+            let original = names.get(name);
+            let op = match detail {
+                Detail::Host => {
+                    let short = original.strip_prefix(EVALUATE).unwrap_or(&original);
+                    let path = joined(&scope, short);
+                    Op { path: path.into(), op_type: short.into(), name: original.as_ref().into(), pass }
+                }
+                Detail::Python => {
+                    let path = joined(&scope, PYTHON).into();
+                    Op { path, op_type: "python".into(), name: original.as_ref().into(), pass }
+                }
+                Detail::Device { name, launched } => {
+                    let kernel = names.get(name);
+                    let short = short_kernel_name(&kernel);
+                    let leaf = if launched { original.strip_prefix(EVALUATE).unwrap_or(&original) } else { short };
+                    Op {
+                        path: joined(&scope, leaf).into(),
+                        op_type: short.into(),
+                        name: kernel.as_ref().into(),
+                        pass,
+                    }
+                }
+            };
+            ops.intern(op)
+        })
+    }
+}
+
+/// What autograd calls the evaluation of a backward node.
+pub(super) const EVALUATE: &str = "autograd::engine::evaluate_function: ";
+
+fn joined(outer: &str, name: &str) -> String {
+    if outer.is_empty() { name.to_owned() } else { format!("{outer}/{name}") }
+}
+
+/// The path of a module from its qualified name: `bert.encoder.layer.0.output` is `bert/encoder/layer.0/output`.
+pub(super) fn module_path(qualified: &str) -> String {
+    let mut path = String::with_capacity(qualified.len());
+    for (index, part) in qualified.split('.').enumerate() {
+        if index > 0 {
+            let numbered = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+            path.push(if numbered { '.' } else { '/' });
+        }
+        path.push_str(part);
+    }
+    path
+}
+
+/// A kernel's name without return type, template arguments and parameters.
+pub(super) fn short_kernel_name(name: &str) -> &str {
+    let name = name.strip_prefix("void ").unwrap_or(name);
+    // `(anonymous namespace)::f(…)` begins with a parenthesis that is not a parameter list.
+    let anonymous = "(anonymous namespace)::";
+    let skip = name.rfind(anonymous).filter(|at| !name[..*at].contains('<')).map_or(0, |at| at + anonymous.len());
+    let end = name[skip..].find(['<', '(']).map_or(name.len(), |at| at + skip);
+    let short = name[skip..end].trim_end();
+    if short.is_empty() { name } else { short }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stay_with_the_list_they_count() {
+        assert_eq!(module_path("bert.encoder.layer.0.attention"), "bert/encoder/layer.0/attention");
+        assert_eq!(module_path("transformer.h.11.mlp.c_fc"), "transformer/h.11/mlp/c_fc");
+        assert_eq!(module_path("(root)"), "(root)");
+        assert_eq!(module_path("0.1"), "0.1");
+    }
+
+    #[test]
+    fn kernels_are_known_by_their_function() {
+        for (full, short) in [
+            ("void cudnn::bn_bw_1C11_kernel_new<float, 32>(float, float)", "cudnn::bn_bw_1C11_kernel_new"),
+            ("ampere_sgemm_128x64_tn", "ampere_sgemm_128x64_tn"),
+            ("void at::native::(anonymous namespace)::cat_kernel<float>(int)", "cat_kernel"),
+            ("Memcpy HtoD (Pinned -> Device)", "Memcpy HtoD"),
+            ("<strange>", "<strange>"),
+        ] {
+            assert_eq!(short_kernel_name(full), short);
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The place of every operation in the model.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use jouletree_model::{Op, Pass};
+
+use super::graph::{Graph, Node};
+use super::names::{Gradient, without_number};
+
+/// How many operations are looked at on the way back from an optimizer's operation to its variable.
+const SEARCH: usize = 512;
+
+/// The operations of a graph in the order of its nodes, each at its place.
+pub(super) fn places(graph: &Graph) -> Vec<Op> {
+    // A layer with parameters has gradients, and they are named after it.
+    let model: BTreeSet<&str> = graph
+        .nodes
+        .iter()
+        .filter_map(|node| match &node.gradient {
+            Gradient::Of(path) => top(path),
+            _ => None,
+        })
+        .collect();
+    let mut paths: Vec<Option<String>> = graph
+        .nodes
+        .iter()
+        .enumerate()
+        .map(|(index, node)| match (&node.gradient, node.pass) {
+            (Gradient::Of(path), _) => Some(path.clone().into_owned()),
+            (Gradient::Unknown, _) => None,
+            (_, Pass::Optimizer) => Some(optimizer_path(graph, index, &model)),
+            _ => Some(node.original.clone()),
+        })
+        .collect();
+    place_sums_of_gradients(graph, &mut paths);
+    let op = |(node, path): (&Node, Option<String>)| Op {
+        path: path.unwrap_or_else(|| node.original.clone()).into(),
+        op_type: node.op_type.as_str().into(),
+        name: node.name.as_str().into(),
+        pass: node.pass,
+    };
+    graph.nodes.iter().zip(paths).map(op).collect()
+}
+
+/// The first part of a name that has several.
+fn top(name: &str) -> Option<&str> {
+    name.split_once('/').map(|(top, _)| top)
+}
+
+/// The layer that a path stands in.
+fn layer(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(layer, _)| layer)
+}
+
+/// An optimizer's operation without a scope belongs to the variable it works for: the nearest that its inputs lead
+/// back to, else the only one that its output changes. Without such a variable, or with a scope of its own (clipping,
+/// a schedule), it belongs to the optimizer itself.
+fn optimizer_path(graph: &Graph, index: usize, model: &BTreeSet<&str>) -> String {
+    let node = &graph.nodes[index];
+    let in_model = |name: &str| top(name).is_some_and(|top| model.contains(top));
+    if in_model(&node.original) {
+        return node.original.clone();
+    }
+    // `Mul_174/ReadVariableOp` is an operand of `Mul_174`, which has no scope.
+    let unscoped = top(&node.original).is_none_or(|top| graph.find(top).is_some());
+    if !unscoped && !node.is_update() {
+        return format!("optimizer/{}", node.original);
+    }
+    let behind = variables_behind(graph, index).into_iter().map(|found| variable_of(graph, found));
+    let behind: Vec<String> = behind.collect();
+    let variable = match behind.iter().find(|variable| in_model(variable)) {
+        Some(variable) => Some(variable.clone()),
+        None => variable_ahead(graph, index).or(behind.into_iter().next()),
+    };
+    let last = without_number(node.original.rsplit('/').next().unwrap_or(&node.original));
+    match variable {
+        Some(variable) if in_model(&variable) => format!("{variable}/{last}"),
+        Some(variable) => format!("optimizer/{variable}/{last}"),
+        None => format!("optimizer/{}", node.original),
+    }
+}
+
+/// The variables that the optimizer's operations before this one lead back to, the nearest first.
+fn variables_behind(graph: &Graph, index: usize) -> Vec<usize> {
+    let is_part = |node: &Node| node.pass == Pass::Optimizer || node.is_variable();
+    let found = nearest_first(graph, index, |node| &node.inputs, is_part);
+    found.into_iter().filter(|found| graph.nodes[*found].is_variable()).collect()
+}
+
+/// The one variable that the optimizer's operations after this one change; `None` when they change several.
+fn variable_ahead(graph: &Graph, index: usize) -> Option<String> {
+    let changed: BTreeSet<String> =
+        nearest_first(graph, index, |node| &node.consumers, |node| node.pass == Pass::Optimizer)
+            .into_iter()
+            .filter(|found| graph.nodes[*found].is_update())
+            .filter_map(|update| {
+                graph.nodes[update].inputs.iter().find(|input| graph.nodes[**input].is_variable())
+            })
+            .map(|variable| variable_of(graph, *variable))
+            .collect();
+    if changed.len() == 1 { changed.into_iter().next() } else { None }
+}
+
+/// What `next` leads to from `index`, itself included, through operations that are `part`, the nearest first.
+fn nearest_first(
+    graph: &Graph,
+    index: usize,
+    next: impl Fn(&Node) -> &Vec<usize>,
+    part: impl Fn(&Node) -> bool,
+) -> Vec<usize> {
+    let mut seen = BTreeSet::from([index]);
+    let mut frontier = VecDeque::from([index]);
+    let mut found = Vec::new();
+    while let Some(index) = frontier.pop_front() {
+        found.push(index);
+        for follower in next(&graph.nodes[index]) {
+            if seen.len() < SEARCH && part(&graph.nodes[*follower]) && seen.insert(*follower) {
+                frontier.push_back(*follower);
+            }
+        }
+    }
+    found
+}
+
+/// The variable itself, or the one whose slot (a moment, an average) it is.
+fn variable_of(graph: &Graph, index: usize) -> String {
+    const SLOTS: [&str; 8] = ["adam_m", "adam_v", "Adam", "Momentum", "RMSProp", "Adagrad", "Ftrl", "LAMB"];
+    let name = graph.nodes[index].original.as_str();
+    let Some((owner, slot)) = name.rsplit_once('/') else { return name.to_owned() };
+    let owned = graph.find(owner).is_some_and(Node::is_variable);
+    if owned || SLOTS.contains(&without_number(slot)) { owner.to_owned() } else { name.to_owned() }
+}
+
+/// `gradients/AddN_3` sums the gradients of one tensor over its uses: it belongs to the layer that all of them share,
+/// and its constants belong there with it.
+fn place_sums_of_gradients(graph: &Graph, paths: &mut [Option<String>]) {
+    // Sums of sums are placed after what they sum up; a round that places nothing is the last.
+    for neighbours in [|node: &Node| node.inputs.clone(), |node: &Node| node.consumers.clone()] {
+        loop {
+            let placed: Vec<(usize, String)> = (0..graph.nodes.len())
+                .filter(|index| paths[*index].is_none())
+                .filter_map(|index| {
+                    Some((index, path_beside(&graph.nodes[index], &neighbours(&graph.nodes[index]), paths)?))
+                })
+                .collect();
+            if placed.is_empty() {
+                break;
+            }
+            for (index, path) in placed {
+                paths[index] = Some(path);
+            }
+        }
+    }
+}
+
+/// The path of an operation in the layer that its placed neighbours share; `None` while none is placed.
+fn path_beside(node: &Node, neighbours: &[usize], paths: &[Option<String>]) -> Option<String> {
+    let layers: Vec<&str> = neighbours.iter().filter_map(|index| paths[*index].as_deref()).map(layer).collect();
+    if layers.is_empty() {
+        return None;
+    }
+    let shared = shared_layer(&layers);
+    let last = without_number(node.original.rsplit('/').next().unwrap_or(&node.original));
+    Some(if shared.is_empty() { node.original.clone() } else { format!("{shared}/{last}") })
+}
+
+/// The innermost layer that holds all of `layers`.
+fn shared_layer<'a>(layers: &[&'a str]) -> &'a str {
+    let Some((first, rest)) = layers.split_first() else { return "" };
+    let mut shared = *first;
+    for other in rest {
+        while !(shared.is_empty()
+            || *other == shared
+            || other.strip_prefix(shared).is_some_and(|tail| tail.starts_with('/')))
+        {
+            shared = layer(shared);
+        }
+    }
+    shared
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_layers_end_at_whole_parts() {
+        assert_eq!(shared_layer(&["a/b/c", "a/b", "a/bc"]), "a");
+        assert_eq!(shared_layer(&["a/b", "a/b/d"]), "a/b");
+        assert_eq!(shared_layer(&["a", "b"]), "");
+    }
+}

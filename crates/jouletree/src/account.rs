@@ -1,0 +1,89 @@
+//! `jouletree account`: traces and power in, a footprint out.
+
+use anyhow::Result;
+use jouletree_account::{Metered, Rule, Semantics, Tef, account, t2e, tensor_edges};
+use jouletree_model::Nanos;
+use jouletree_run::{Accounting, RunContents, RunFolder};
+
+use crate::cli::{AccountArgs, By, Format, RuleArg, SemanticsArg};
+use crate::timings::Timings;
+use crate::{Outcome, inputs, json, print, print_warnings, show, tables};
+
+/// Runs the command.
+pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
+    let mut timings = Timings::start();
+    let mut trace = inputs::traces(&arguments.traces)?;
+    timings.stage("read", Some(format!("{} events", trace.event_count())));
+
+    let rule = arguments.rule.map(Rule::from);
+    let hold = Nanos((arguments.hold * 1e6).round() as i64);
+    let (power, warnings) = inputs::power(&arguments.power, &arguments.traces, rule, hold)?;
+    trace.warnings.extend(warnings);
+    timings.stage("power", None);
+
+    let metered = power.iter().filter(|series| series.domain.is_none());
+    let metered: Vec<Metered<'_>> = metered
+        .map(|series| Metered { device: &series.device, kind: series.kind, series: &series.series })
+        .collect();
+    let footprint = account(&trace, &metered, arguments.semantics.into())?;
+    timings.stage("align", None);
+
+    let tef = Tef::from(&footprint);
+    let tree = t2e(&tef, &tensor_edges(&footprint));
+    timings.stage("sum", Some(format!("{} operations", tef.entries().len())));
+
+    if let Some(path) = &arguments.output {
+        let accounting = Accounting {
+            command: std::env::args().collect(),
+            power: arguments.power.iter().map(|path| path.display().to_string()).collect(),
+            rule: rule.map_or("by unit", Rule::as_str).to_owned(),
+            semantics: arguments.semantics.as_str().to_owned(),
+            hold_ms: Some(arguments.hold),
+        };
+        let tree = serde_json::to_value(&tree)?;
+        RunFolder::create(
+            path,
+            &RunContents { accounting, trace: &trace, power: &power, footprint: &footprint, tree },
+        )?;
+        timings.stage("write", Some(path.display().to_string()));
+    }
+
+    match arguments.view.format {
+        Format::Table => print(&tables::report(&footprint, &tef, &arguments.view))?,
+        Format::Json => print(&json::everything(&footprint, &tef, &tree)?)?,
+        Format::Csv => print(&show::view(&footprint, By::Op, &arguments.view)?)?,
+    }
+    print_warnings(&footprint.warnings);
+    if arguments.timings {
+        timings.stage("print", None);
+        timings.print();
+    }
+    Ok(Outcome { warnings: footprint.warnings, strict: arguments.strict })
+}
+
+impl From<RuleArg> for Rule {
+    fn from(rule: RuleArg) -> Rule {
+        match rule {
+            RuleArg::Recency => Rule::Recency,
+            RuleArg::Counter => Rule::Counter,
+        }
+    }
+}
+
+impl From<SemanticsArg> for Semantics {
+    fn from(semantics: SemanticsArg) -> Semantics {
+        match semantics {
+            SemanticsArg::Exact => Semantics::Exact,
+            SemanticsArg::Paper => Semantics::Paper,
+        }
+    }
+}
+
+impl SemanticsArg {
+    fn as_str(self) -> &'static str {
+        match self {
+            SemanticsArg::Exact => "exact",
+            SemanticsArg::Paper => "paper",
+        }
+    }
+}

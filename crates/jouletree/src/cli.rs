@@ -1,0 +1,168 @@
+//! The arguments.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Energy accounting for deep learning: which layer, which operation, on which device, used how many joules.
+#[derive(Parser)]
+#[command(name = "jouletree", version, propagate_version = true, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Align a framework's trace with a power trace and account the energy of every operation
+    #[command(after_help = ACCOUNT_EXAMPLES)]
+    Account(AccountArgs),
+    /// Show where the joules of a run went
+    #[command(after_help = SHOW_EXAMPLES)]
+    Show(ShowArgs),
+}
+
+const ACCOUNT_EXAMPLES: &str = "\
+Examples:
+  jouletree account timeline-5.json.gz --power power.csv
+      where the joules of one TensorFlow step went
+  jouletree account rank0.json.gz rank1.json.gz --power power.csv -o RUN
+      several ranks or steps on many devices; keeps the run for `jouletree show RUN`
+  jouletree account timeline-5.json --power power.csv --format json | jq '.devices'
+      everything, for programs
+  jouletree account RUN
+      account a kept run again, from its own events and power
+
+The power file is a CSV with a header: the time as epoch_ns, epoch_us, epoch_ms or time (RFC 3339); device
+(cpu:0, gpu:1, node7/gpu:0); and watts (readings) or joules (a cumulative counter).
+
+Exit status: 0 accounted (read the warnings), 1 not accounted, 2 wrong arguments, 3 warnings under --strict.";
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  jouletree show RUN                               the tree of layers, three levels deep
+  jouletree show RUN --by op --summarize --top 10  the ten largest operations, equal blocks summed (STEF)
+  jouletree show RUN --by pass                     forward, backward, optimizer
+  jouletree show RUN --by layer --pass backward    the tree of the backward pass alone";
+
+#[derive(Args)]
+pub struct AccountArgs {
+    /// Trace files (TensorFlow timeline or PyTorch Kineto JSON, plain or gzip), or run folders
+    #[arg(value_name = "TRACE", required = true)]
+    pub traces: Vec<PathBuf>,
+    /// Power: CSV, or power.parquet of a run; run folders bring their own
+    #[arg(long, value_name = "POWER")]
+    pub power: Vec<PathBuf>,
+    /// Keep the run in this new folder
+    #[arg(short, long, value_name = "RUN")]
+    pub output: Option<PathBuf>,
+    /// How readings become energy; by default counters are linear between changes and readings hold
+    #[arg(long, value_enum)]
+    pub rule: Option<RuleArg>,
+    /// What `active at an instant` means
+    #[arg(long, value_enum, default_value = "exact")]
+    pub semantics: SemanticsArg,
+    /// Extend the last reading of each device by at most this many milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 0.0, value_parser = milliseconds)]
+    pub hold: f64,
+    /// Print what reading, aligning and summing took
+    #[arg(long)]
+    pub timings: bool,
+    /// Exit with status 3 when there was any warning
+    #[arg(long)]
+    pub strict: bool,
+    #[command(flatten)]
+    pub view: ViewArgs,
+}
+
+#[derive(Args)]
+pub struct ShowArgs {
+    /// A run folder
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+    /// What to sum by
+    #[arg(long, value_enum, default_value = "layer")]
+    pub by: By,
+    #[command(flatten)]
+    pub view: ViewArgs,
+}
+
+/// What of a result is shown, and how.
+#[derive(Args)]
+pub struct ViewArgs {
+    /// How the result is written
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: Format,
+    /// How many levels of layers a tree shows
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    pub depth: u16,
+    /// Sum up layers with a smaller share of the whole, in percent; 0 shows all
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.5)]
+    pub min_share: f64,
+    /// How many operations a table lists
+    #[arg(long, default_value_t = 10)]
+    pub top: usize,
+    /// Sum equal blocks (layer_0 … layer_11) into one
+    #[arg(long)]
+    pub summarize: bool,
+    /// Order operations by average power instead of energy
+    #[arg(long)]
+    pub by_power: bool,
+    /// Only operations of this pass
+    #[arg(long, value_enum)]
+    pub pass: Option<PassArg>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    Table,
+    /// For programs; documented in docs/json.md
+    Json,
+    /// For spreadsheets
+    Csv,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    /// The tree of layers
+    Layer,
+    /// Operations
+    Op,
+    /// Forward, backward, optimizer
+    Pass,
+    /// Devices
+    Device,
+    /// Training steps
+    Step,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RuleArg {
+    /// A reading holds until the next
+    Recency,
+    /// Energy is linear between changes of a cumulative counter
+    Counter,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SemanticsArg {
+    /// Half-open nanoseconds; the innermost event of each lane is active
+    Exact,
+    /// Algorithm 2 of the Smaragdine paper as printed: whole microseconds, end included, a set of names
+    Paper,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PassArg {
+    Forward,
+    Backward,
+    Optimizer,
+}
+
+fn milliseconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if (0.0..=1e9).contains(&value) => Ok(value),
+        _ => Err("a number of milliseconds from 0 to 1e9 is expected".to_owned()),
+    }
+}

@@ -1,0 +1,227 @@
+//! Tables for people.
+
+use anyhow::Result;
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use jouletree_account::{EnergyTree, Tef, TefEntry, t2e};
+use jouletree_model::{DeviceEnergy, Footprint, Joules, Nanos, Pass, StepEnergy};
+use serde::Serialize;
+
+use crate::cli::ViewArgs;
+
+/// How wide a bar of the whole is.
+const BAR: usize = 20;
+
+/// The whole story: balance, layers, operations, passes.
+pub fn report(footprint: &Footprint, tef: &Tef, view: &ViewArgs) -> String {
+    let tree_of_layers = tree(&t2e(tef, &[]), view);
+    let ranked: Vec<&TefEntry> = tef.entries().iter().take(view.top).collect();
+    let unattributed: Vec<String> = footprint.devices.iter().filter_map(unattributed).collect();
+    [
+        devices(footprint),
+        unattributed.concat(),
+        heading("by layer", &tree_of_layers),
+        heading(&format!("top {} operations", ranked.len()), &operations(tef, &ranked)),
+        heading("by pass", &passes(tef)),
+    ]
+    .concat()
+}
+
+fn heading(title: &str, table: &str) -> String {
+    format!("\n{title}\n{table}")
+}
+
+/// What no operation was charged with, in words.
+fn unattributed(balance: &DeviceEnergy) -> Option<String> {
+    balance.measured?;
+    let inside = balance.unattributed - balance.outside_trace;
+    Some(format!(
+        "{}: not attributed are {} while no operation ran and {} before and after the trace\n",
+        balance.device,
+        Joules(inside.0.max(0.0)),
+        balance.outside_trace
+    ))
+}
+
+fn table(header: &[&str], right_from: usize) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(header);
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 2));
+        if index >= right_from {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+fn written(table: &Table) -> String {
+    let mut text = String::new();
+    for line in table.lines() {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn share(part: Joules, whole: Joules) -> f64 {
+    if whole.0 > 0.0 { part.0 / whole.0 } else { 0.0 }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+/// A bar of eighths of a character.
+fn bar(share: f64) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let eighths = (share.clamp(0.0, 1.0) * (BAR * 8) as f64).round() as usize;
+    "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
+}
+
+/// The balance of every device.
+pub fn devices(footprint: &Footprint) -> String {
+    let mut table = table(&["device", "kind", "measured", "attributed", "unattributed", "busy", "metered"], 2);
+    for balance in &footprint.devices {
+        let Some(measured) = balance.measured else {
+            table.add_row(vec![balance.device.to_string(), "no power".to_owned()]);
+            continue;
+        };
+        let with_share = |energy: Joules| format!("{energy} ({})", percent(share(energy, measured)));
+        table.add_row(vec![
+            balance.device.to_string(),
+            balance.kind.map(|kind| kind.to_string()).unwrap_or_default(),
+            measured.to_string(),
+            with_share(balance.attributed),
+            with_share(balance.unattributed),
+            balance.busy.to_string(),
+            balance.metered.to_string(),
+        ]);
+    }
+    written(&table)
+}
+
+/// The layers, as deep as asked for, the largest first.
+pub fn tree(tree: &EnergyTree, view: &ViewArgs) -> String {
+    let header = ["layer", "energy", "share", "", "forward", "backward", "optimizer", "power", "ops"];
+    let mut drawing = Drawing { table: table(&header, 1), whole: tree.energy, smallest: view.min_share / 100.0 };
+    if let Some(bars) = drawing.table.column_mut(3) {
+        bars.set_cell_alignment(CellAlignment::Left);
+    }
+    drawing.row(&tree.name, tree);
+    drawing.children(tree, "", view.depth);
+    written(&drawing.table)
+}
+
+/// A tree on its way into a table.
+struct Drawing {
+    table: Table,
+    whole: Joules,
+    /// The smallest share of the whole that is worth a row.
+    smallest: f64,
+}
+
+impl Drawing {
+    fn row(&mut self, name: &str, node: &EnergyTree) {
+        let pass = |pass: Pass| match node.passes.get(&pass) {
+            Joules(0.0) => Cell::new("·"),
+            energy => Cell::new(energy),
+        };
+        let part = share(node.energy, self.whole);
+        self.table.add_row(vec![
+            Cell::new(name),
+            Cell::new(node.energy),
+            Cell::new(percent(part)),
+            Cell::new(bar(part)),
+            pass(Pass::Forward),
+            pass(Pass::Backward),
+            pass(Pass::Optimizer),
+            Cell::new(node.power().map(|power| power.to_string()).unwrap_or_default()),
+            Cell::new(node.count),
+        ]);
+    }
+
+    fn children(&mut self, node: &EnergyTree, lead: &str, depth: u16) {
+        if depth == 0 {
+            return;
+        }
+        let worth_a_row = |child: &&EnergyTree| share(child.energy, self.whole) >= self.smallest;
+        let mut shown: Vec<&EnergyTree> = node.children.iter().filter(worth_a_row).collect();
+        let small: Vec<&EnergyTree> = node.children.iter().filter(|child| !worth_a_row(child)).collect();
+        let rest = match small.as_slice() {
+            // A layer whose parts are all small is shown whole.
+            _ if shown.is_empty() && self.smallest > 0.0 => return,
+            [] => None,
+            [only] => {
+                shown.push(only);
+                None
+            }
+            several => Some(EnergyTree::sum(format!("({} smaller)", several.len()), several)),
+        };
+        let rows = shown.len() + usize::from(rest.is_some());
+        for (index, child) in shown.into_iter().chain(&rest).enumerate() {
+            let (branch, below) = if index + 1 == rows { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+            self.row(&format!("{lead}{branch}{}", child.name), child);
+            self.children(child, &format!("{lead}{below}"), depth - 1);
+        }
+    }
+}
+
+/// Operations in the order given.
+pub fn operations(tef: &Tef, entries: &[&TefEntry]) -> String {
+    let total = tef.total();
+    let mut table =
+        table(&["operation", "type", "pass", "device", "energy", "share", "power", "time", "count"], 4);
+    for entry in entries {
+        table.add_row(vec![
+            entry.path.to_string(),
+            entry.op_type.to_string(),
+            entry.pass.to_string(),
+            entry.device.to_string(),
+            entry.energy.to_string(),
+            percent(share(entry.energy, total)),
+            entry.power().map(|power| power.to_string()).unwrap_or_default(),
+            entry.busy.to_string(),
+            entry.count.to_string(),
+        ]);
+    }
+    written(&table)
+}
+
+/// Forward, backward, optimizer.
+pub fn passes(tef: &Tef) -> String {
+    let total = tef.total();
+    let mut table = table(&["pass", "energy", "share", ""], 1);
+    if let Some(bars) = table.column_mut(3) {
+        bars.set_cell_alignment(CellAlignment::Left);
+    }
+    for (pass, energy) in tef.by_pass().iter() {
+        let part = share(energy, total);
+        table.add_row(vec![pass.to_string(), energy.to_string(), percent(part), bar(part)]);
+    }
+    written(&table)
+}
+
+/// What each step used.
+pub fn steps(footprint: &Footprint) -> String {
+    if footprint.steps.is_empty() {
+        return "the trace does not tell steps\n".to_owned();
+    }
+    let mut table = table(&["step", "device", "energy", "time"], 2);
+    for StepEnergy { device, step, energy, busy } in &footprint.steps {
+        let device = footprint.devices.get(*device).map(|balance| balance.device.to_string()).unwrap_or_default();
+        let step = step.number().map_or_else(|| "none".to_owned(), |number| number.to_string());
+        let busy: Nanos = *busy;
+        table.add_row(vec![step, device, energy.to_string(), busy.to_string()]);
+    }
+    written(&table)
+}
+
+/// Rows as CSV with a header.
+pub fn csv<T: Serialize>(rows: &[T]) -> Result<String> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        writer.serialize(row)?;
+    }
+    Ok(String::from_utf8(writer.into_inner()?)?)
+}
