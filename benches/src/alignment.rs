@@ -1,85 +1,132 @@
-//! How many events a second the sweep aligns with power.
+//! How many events a second the sweep aligns with power, how it scales, and what an event costs in memory.
 
-use std::time::Instant;
+use std::fs;
 
+use anyhow::{Context, Result, ensure};
 use jouletree_account::{Tally, tally_device};
-use jouletree_model::{EnergySeries, Event, Joules, Lane, Nanos, OpId, Step};
+use jouletree_model::{EnergySeries, Event, Joules, Lane, Nanos};
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::random::Random;
+use crate::Setup;
+use crate::clock::{Took, timed};
+use crate::figure::{Figure, Target};
+use crate::peers;
+use crate::workload::{OPS, Shape, Workload, lane_events};
 
-/// How many distinct operations the synthetic devices run.
-const OPS: usize = 4096;
+/// How often each number of threads is measured.
+const ROUNDS: usize = 7;
 
-/// A device with its lanes and its power, as a trace reader would hand it over.
-pub struct Workload {
-    devices: Vec<(Vec<Lane>, EnergySeries)>,
-    events: usize,
-}
-
-impl Workload {
-    /// `events` operations of 2 to 62 µs on `devices` devices with `lanes` lanes each, and a reading every 4 ms.
-    pub fn new(events: usize, devices: usize, lanes: usize) -> Workload {
-        let mut random = Random::new(7);
-        let per_lane = events / devices / lanes;
-        let devices = (0..devices).map(|_| {
-            let lanes: Vec<Lane> =
-                (0..lanes).map(|_| Lane::new(0, "lane", lane_events(per_lane, &mut random))).collect();
-            let end = lanes.iter().filter_map(Lane::extent).map(|extent| extent.end.0).max().unwrap_or(0);
-            (lanes, series_until(end, &mut random))
+/// Measures alignment alone.
+pub fn figures(setup: &Setup) -> Result<Vec<Figure>> {
+    let memory = memory_per_event(setup.events())?;
+    let mut figures = Vec::new();
+    for (shape, what, target) in [
+        (Shape::flat(4), "4 lanes a device", Some(Target::AtLeast(70.0))),
+        (Shape::flat(1), "1 lane a device", Some(Target::AtLeast(200.0))),
+        (Shape::nested(1), "1 lane, nested 3 deep", None),
+    ] {
+        let scaling = shape == Shape::flat(4) || shape == Shape::flat(1);
+        let workload = Workload::new(setup.events(), 8, shape)?;
+        let speed = interleaved(&workload)?;
+        figures.push(Figure {
+            what: format!("align, {what}"),
+            value: workload.events() as f64 / speed.one.cpu / 1e6,
+            unit: "M events/s a core",
+            target,
+            detail: format!(
+                "{} M events, conserved to {:.0e}",
+                workload.events() / 1_000_000,
+                speed.conservation_error
+            ),
+            peers: if shape == Shape::flat(4) { measured_peers(setup)? } else { Vec::new() },
         });
-        let devices: Vec<_> = devices.collect();
-        let events = devices.iter().flat_map(|(lanes, _)| lanes).map(|lane| lane.events().len()).sum();
-        Workload { devices, events }
-    }
-
-    /// Aligns everything once; returns seconds and the relative error of conservation.
-    pub fn run(&self) -> (f64, f64) {
-        let begun = Instant::now();
-        let tallies: Vec<Tally> = self
-            .devices
-            .iter()
-            .map(|(lanes, series)| tally_device(&lanes.iter().collect::<Vec<_>>(), series, OPS))
-            .collect();
-        let seconds = begun.elapsed().as_secs_f64();
-        let booked: f64 = tallies.iter().map(|tally| tally.attributed().0 + tally.unattributed.0).sum();
-        let measured: f64 = self.devices.iter().map(|(_, series)| series.total().0).sum();
-        (seconds, (booked - measured).abs() / measured)
-    }
-
-    /// How many events there are.
-    pub fn events(&self) -> usize {
-        self.events
-    }
-}
-
-const START: i64 = 1_700_000_000_000_000_000;
-
-fn lane_events(count: usize, random: &mut Random) -> Vec<Event> {
-    let mut at = START;
-    (0..count)
-        .map(|_| {
-            let start = at + random.below(3_000) as i64;
-            let end = start + 2_000 + random.below(60_000) as i64;
-            at = end;
-            Event {
-                start: Nanos(start),
-                end: Nanos(end),
-                op: OpId(random.below(OPS as u64) as u32),
-                step: Step::NONE,
-            }
-        })
-        .collect()
-}
-
-fn series_until(end: i64, random: &mut Random) -> EnergySeries {
-    let mut series = EnergySeries::default();
-    let (mut time, mut energy) = (START - 1_000_000, 0.0);
-    while time < end + 4_000_000 {
-        if series.push(Nanos(time), Joules(energy), false).is_err() {
-            break;
+        if scaling {
+            figures.push(Figure {
+                what: format!("align, {what}, 2 threads over 1"),
+                value: speed.one.wall / speed.two.wall,
+                unit: "×",
+                target: Some(Target::AtLeast(1.9)),
+                detail: format!("{:.0} M events/s on the wall", workload.events() as f64 / speed.two.wall / 1e6),
+                peers: Vec::new(),
+            });
         }
-        time += 3_900_000 + random.below(200_000) as i64;
-        energy += 0.1 + random.below(1000) as f64 * 2e-4;
     }
-    series
+    figures.push(memory);
+    Ok(figures)
+}
+
+/// How fast a workload is aligned.
+struct Speed {
+    one: Took,
+    two: Took,
+    conservation_error: f64,
+}
+
+/// Alternates between one and two threads, so that whatever else the machine does falls on both.
+fn interleaved(workload: &Workload) -> Result<Speed> {
+    let (single, double) = (pool(1)?, pool(2)?);
+    let mut speed = Speed { one: Took::FOREVER, two: Took::FOREVER, conservation_error: 0.0 };
+    for _ in 0..ROUNDS {
+        for (threads, best) in [(&single, &mut speed.one), (&double, &mut speed.two)] {
+            let (tallies, took) = timed(|| Ok(threads.install(|| align(workload))))?;
+            *best = best.best(took);
+            speed.conservation_error = speed.conservation_error.max(conservation_error(workload, &tallies));
+        }
+    }
+    ensure!(speed.conservation_error < 1e-9, "the sweep lost energy: relative {}", speed.conservation_error);
+    Ok(speed)
+}
+
+/// A pool of exactly this many threads.
+pub fn pool(threads: usize) -> Result<ThreadPool> {
+    Ok(ThreadPoolBuilder::new().num_threads(threads).build()?)
+}
+
+fn align(workload: &Workload) -> Vec<Tally> {
+    let tally =
+        |(lanes, series): &(Vec<Lane>, EnergySeries)| tally_device(&lanes.iter().collect::<Vec<_>>(), series, OPS);
+    workload.devices.iter().map(tally).collect()
+}
+
+fn conservation_error(workload: &Workload, tallies: &[Tally]) -> f64 {
+    let booked: Joules = tallies.iter().map(|tally| tally.attributed() + tally.unattributed).sum();
+    let measured: Joules = workload.devices.iter().map(|(_, series)| series.total()).sum();
+    (booked.0 - measured.0).abs() / measured.0
+}
+
+/// What others reach on a slice of the same workload, the result of which they must share with us.
+fn measured_peers(setup: &Setup) -> Result<Vec<crate::figure::Peer>> {
+    let slice = Workload::new(setup.events() / 10, 1, Shape::flat(4))?;
+    let attributed: Joules = align(&slice).iter().map(Tally::attributed).sum();
+    let file = setup.folder().join("slice.bin");
+    fs::write(&file, slice.to_bytes()).context("cannot write the slice for the peers")?;
+    let expected = attributed.0.to_string();
+    setup.peers.measure("align", &[file.as_os_str(), expected.as_ref()], &peers::ALIGNING_EARLIER)
+}
+
+/// What an event takes in memory with its share of its lane's index, seen from the operating system where it tells.
+fn memory_per_event(events: usize) -> Result<Figure> {
+    let before = resident_bytes();
+    let lane = Lane::new(0, "lane", lane_events(events, Shape::flat(1), Nanos(0), &mut crate::Random::new(3)));
+    let growth = resident_bytes().zip(before).map(|(after, before)| after.saturating_sub(before));
+    let own = size_of::<Event>();
+    let measured = growth.map(|growth| growth as f64 / lane.events().len() as f64);
+    Ok(Figure {
+        what: "memory, an event at rest in its lane".to_owned(),
+        value: measured.unwrap_or(own as f64),
+        unit: "bytes",
+        target: Some(Target::AtMost(24.0)),
+        detail: match measured {
+            Some(measured) => format!("{own} of the event, {:.4} of its lane's index", measured - own as f64),
+            None => format!("{own} of the event; this system does not tell resident memory"),
+        },
+        peers: Vec::new(),
+    })
+}
+
+fn resident_bytes() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
 }

@@ -1,25 +1,110 @@
 //! Benchmarks of jouletree: each figure beside its target and its peers. Run with `make bench`.
 
 mod alignment;
+mod clock;
+mod figure;
+mod footprint;
+mod kineto;
+mod peers;
+mod power;
 mod random;
+mod run_folder;
+mod traces;
+mod workload;
 
-use alignment::Workload;
+use std::path::{Path, PathBuf};
 
-fn main() {
-    for (lanes, devices) in [(4, 8), (1, 8)] {
-        let workload = Workload::new(10_000_000, devices, lanes);
-        for threads in [1, 2] {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
-            let (mut best, mut error) = (f64::MAX, 0.0);
-            for _ in 0..5 {
-                let (seconds, e) = pool.install(|| workload.run());
-                best = f64::min(best, seconds);
-                error = e;
-            }
-            println!(
-                "align {lanes} lanes {threads} threads: {:.1} M events/s  conservation {error:.1e}",
-                workload.events() as f64 / best / 1e6
-            );
+use anyhow::{Context, Result};
+use clap::{Parser, ValueEnum};
+use tempfile::TempDir;
+
+use figure::Figure;
+use peers::Peers;
+use random::Random;
+
+/// Measure jouletree's speed and print it beside its targets and its peers.
+#[derive(Parser)]
+#[command(name = "jouletree-bench")]
+struct Arguments {
+    /// What to measure [default: everything]
+    #[arg(value_name = "SECTION")]
+    sections: Vec<Section>,
+    /// Measure on smaller inputs
+    #[arg(long)]
+    quick: bool,
+    /// Measure the peers, too, with this Python, which has the packages of benches/requirements.txt
+    #[arg(long, value_name = "PYTHON")]
+    peers: Option<PathBuf>,
+    /// Measure HolisticTraceAnalysis among the peers
+    #[arg(long, requires = "peers")]
+    hta: bool,
+    /// Print the table as Markdown
+    #[arg(long)]
+    markdown: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Section {
+    /// Kineto JSON to footprint
+    Kineto,
+    /// The same from gzip
+    Gzip,
+    /// Alignment alone
+    Align,
+    /// Run folder to footprint
+    Parquet,
+}
+
+/// What the sections share: sizes, peers and a folder for their files.
+struct Setup {
+    quick: bool,
+    peers: Peers,
+    folder: TempDir,
+}
+
+impl Setup {
+    /// Where files for this run go.
+    fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// How large a trace is to be.
+    fn trace_bytes(&self) -> u64 {
+        if self.quick { 40_000_000 } else { 170_000_000 }
+    }
+
+    /// How many events a workload has.
+    fn events(&self) -> usize {
+        if self.quick { 2_000_000 } else { 10_000_000 }
+    }
+}
+
+impl Section {
+    fn figures(self, setup: &Setup) -> Result<Vec<Figure>> {
+        match self {
+            Section::Kineto => traces::plain_figures(setup),
+            Section::Gzip => traces::gzip_figures(setup),
+            Section::Align => alignment::figures(setup),
+            Section::Parquet => run_folder::figures(setup),
         }
     }
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    let setup = Setup {
+        quick: arguments.quick,
+        peers: Peers { python: arguments.peers, hta: arguments.hta },
+        folder: tempfile::tempdir().context("cannot create a folder for the benchmarks' files")?,
+    };
+    let mut figures = Vec::new();
+    for section in Section::value_variants() {
+        if arguments.sections.is_empty() || arguments.sections.contains(section) {
+            let measured = section.figures(&setup)?;
+            measured.iter().for_each(|figure| eprintln!("{}", figure.line()));
+            figures.extend(measured);
+        }
+    }
+    print!("{}", figure::table(&figures, arguments.markdown));
+    Ok(())
 }

@@ -14,4 +14,9 @@ impl Random {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound.max(1)
     }
+
+    /// The next number of nanoseconds in `range`.
+    pub fn nanos(&mut self, range: std::ops::Range<i64>) -> i64 {
+        range.start + self.below(range.end.abs_diff(range.start)) as i64
+    }
 }

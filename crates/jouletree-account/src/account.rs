@@ -50,11 +50,16 @@ pub enum AccountError {
         /// The devices of the power.
         metered: String,
     },
+    /// A reading at one instant only, or a counter that stands still.
+    #[error(
+        "the power covers no time: {0} has but one reading, or a counter that never changes; record for longer, or \
+         let a reading hold with --hold MS"
+    )]
+    NoPowerTime(String),
     /// They do not overlap in time.
     #[error(
-        "operations and power do not meet in time: operations run from epoch_ns {} to {}, power is known from {} to {}; \
-         check the unit of both time stamps and that both clocks count from the Unix epoch",
-        trace.start.0, trace.end.0, power.start.0, power.end.0
+        "operations and power do not meet in time: operations run from epoch_ns {} to {}, power is known from {} to {}; {}",
+        trace.start.0, trace.end.0, power.start.0, power.end.0, remedy_for(*trace)
     )]
     NoCommonTime {
         /// When operations ran.
@@ -62,6 +67,18 @@ pub enum AccountError {
         /// When power is known.
         power: TimeRange,
     },
+}
+
+/// The beginning of 2000: no profiler that knows the wall clock says less.
+const YEAR_2000: Nanos = Nanos(946_684_800_000_000_000);
+
+fn remedy_for(trace: TimeRange) -> &'static str {
+    if trace.end < YEAR_2000 {
+        "the trace counts time from its own start; record it with a profiler that keeps the wall clock, such as \
+         torch.profiler of a PyTorch built with Kineto"
+    } else {
+        "check the unit of both time stamps and that both clocks count from the Unix epoch"
+    }
 }
 
 /// Charges every operation of `trace` with its share of the energy in `power`, device by device.
@@ -127,7 +144,9 @@ fn check_overlap(trace: &Trace, power: &[Metered<'_>], extent: TimeRange) -> Res
         });
     }
     let known = common.iter().filter_map(|metered| metered.series.extent()).reduce(TimeRange::union);
-    let known = known.unwrap_or(TimeRange { start: Nanos(0), end: Nanos(0) });
+    let Some(known) = known else {
+        return Err(AccountError::NoPowerTime(names(&mut common.iter().map(|metered| metered.device))));
+    };
     if extent.intersection(known).is_empty() {
         return Err(AccountError::NoCommonTime { trace: extent, power: known });
     }
@@ -190,7 +209,12 @@ fn split_by_work<'a>(stretch: &'a [PowerSpan], lanes: &[&Lane]) -> Vec<&'a [Powe
     let Some(range) = extent_of(stretch) else { return Vec::new() };
     let first = begun(range.start);
     let events = begun(range.end) - first;
-    let wanted = (events / EVENTS_PER_PART).clamp(1, 4 * rayon::current_num_threads());
+    // A few parts for each core, so that cores finish together; one part where there is but one core.
+    let most = match rayon::current_num_threads() {
+        1 => 1,
+        threads => 4 * threads,
+    };
+    let wanted = (events / EVENTS_PER_PART).clamp(1, most);
     let mut parts = Vec::with_capacity(wanted);
     let mut rest = stretch;
     for part in 1..wanted {
@@ -222,7 +246,7 @@ fn unknown_ranges(spans: &[PowerSpan]) -> Vec<TimeRange> {
 fn count_uncovered(lanes: &[&Lane], spans: &[PowerSpan], tally: &mut Tally) {
     for range in unknown_ranges(spans) {
         for lane in lanes {
-            tally.count(lane.within(range).1);
+            tally.count(&lane.events()[lane.within(range).1]);
         }
     }
 }

@@ -4,6 +4,8 @@
 //! is conservation: attributed + unattributed = measured, for every device.
 
 mod account;
+mod cursor;
+mod merge;
 mod paper;
 mod rules;
 mod self_time;

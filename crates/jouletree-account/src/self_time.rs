@@ -3,6 +3,8 @@
 //! Events of a lane nest, and only the innermost is active. Cutting a lane into such stretches turns PyTorch's
 //! nested operators and TensorFlow's flat kernels into the same thing: segments that follow each other.
 
+use std::ops::Range;
+
 use jouletree_model::{Event, Lane, Nanos, TimeRange};
 
 /// Cuts a lane into segments, in order of time. A segment is an [`Event`] whose extent is one stretch of self time.
@@ -11,7 +13,9 @@ use jouletree_model::{Event, Lane, Nanos, TimeRange};
 pub(crate) struct SelfTime<'a> {
     /// Events that have begun and may not have ended, outermost first.
     open: Vec<Event>,
-    rest: &'a [Event],
+    lane: &'a Lane,
+    /// Which of the lane's events begin inside the range and have not been taken.
+    rest: Range<usize>,
     /// Everything before this instant has been cut.
     at: Nanos,
     end: Nanos,
@@ -21,49 +25,67 @@ impl<'a> SelfTime<'a> {
     /// The segments of `lane` inside `range`, clipped at its borders.
     pub(crate) fn new(lane: &'a Lane, range: TimeRange) -> SelfTime<'a> {
         let (open, rest) = lane.within(range);
-        SelfTime { open, rest, at: range.start, end: range.end }
+        SelfTime { open, lane, rest, at: range.start, end: range.end }
     }
 
-    /// Appends about `limit` segments or more to `segments` and returns the events that began meanwhile; both are
-    /// empty when nothing is left.
-    pub(crate) fn fill(&mut self, limit: usize, segments: &mut Vec<Event>) -> &'a [Event] {
-        let before = self.rest;
+    /// Events that were taken.
+    pub(crate) fn events(&self, taken: &Range<usize>) -> &'a [Event] {
+        &self.lane.events()[taken.clone()]
+    }
+
+    /// Takes the next events, `limit` at most, that are segments as they stand.
+    pub(crate) fn take_flat(&mut self, limit: usize) -> Range<usize> {
+        let from = self.rest.start;
+        self.rest.start += self.flat_ahead(limit);
+        from..self.rest.start
+    }
+
+    /// Whether `count` events follow that are segments as they stand.
+    pub(crate) fn is_flat_ahead(&self, count: usize) -> bool {
+        self.flat_ahead(count) == count
+    }
+
+    /// How many of the next events, `limit` at most, are segments as they stand: not empty, not holding others, not
+    /// reaching beyond the range.
+    fn flat_ahead(&self, limit: usize) -> usize {
+        if !self.open.is_empty() {
+            return 0;
+        }
+        let rest = self.events(&self.rest);
+        let window = &rest[..rest.len().min(limit)];
+        let known = self.lane.flat_from(self.rest.start, window.len());
+        let is_flat = |event: &Event, next: Nanos| event.start < event.end && event.end <= next;
+        let starts = rest.get(known + 1..).unwrap_or_default().iter().map(|event| event.start).chain([self.end]);
+        let more = window[known..].iter().zip(starts).take_while(|(event, next)| is_flat(event, *next)).count();
+        // Only the last event before the range's end can reach beyond it.
+        match rest.last() {
+            Some(last) if known + more == rest.len() && last.end > self.end => known + more - 1,
+            _ => known + more,
+        }
+    }
+
+    /// Takes events and appends the segments they are cut into to `segments`, about `limit` of them. Returns what was
+    /// taken; both are empty when nothing is left.
+    pub(crate) fn cut(&mut self, limit: usize, segments: &mut Vec<Event>) -> &'a [Event] {
+        let from = self.rest.start;
         let target = segments.len() + limit;
         while segments.len() < target {
-            if self.open.is_empty() {
-                let flat = self.flat_prefix(target - segments.len());
-                if flat > 0 {
-                    let (head, tail) = self.rest.split_at(flat);
-                    segments.extend_from_slice(head);
-                    self.rest = tail;
-                    continue;
-                }
-            }
-            let Some((next, tail)) = self.rest.split_first() else {
+            let Some(next) = self.rest.next().map(|index| &self.lane.events()[index]) else {
                 self.close_until(self.end, segments);
                 self.open.clear();
                 break;
             };
-            self.rest = tail;
             self.close_until(next.start, segments);
             if next.end > next.start {
                 self.open.push(*next);
             }
             self.at = next.start;
         }
-        &before[..before.len() - self.rest.len()]
-    }
-
-    /// How many of the next events, `limit` at most, are segments as they stand: not empty, not holding others, not
-    /// reaching beyond the range.
-    fn flat_prefix(&self, limit: usize) -> usize {
-        let window = &self.rest[..self.rest.len().min(limit + 1)];
-        let is_flat = |event: &Event, next: Nanos| event.start < event.end && event.end <= next;
-        let flat = window.windows(2).take_while(|pair| is_flat(&pair[0], pair[1].start)).count();
-        match window.get(flat) {
-            Some(last) if flat + 1 == self.rest.len() && is_flat(last, self.end) => flat + 1,
-            _ => flat,
+        // What has ended by the next event is done with, so that a flat stretch can follow.
+        if let Some(next) = self.events(&self.rest).first() {
+            self.close_until(next.start, segments);
         }
+        self.events(&(from..self.rest.start))
     }
 
     /// Cuts up to `instant`: ends what has ended by then and interrupts what still runs.
@@ -88,7 +110,7 @@ pub(crate) fn active_time(lane: &Lane, range: TimeRange) -> Nanos {
     let mut segments = Vec::new();
     let mut total = Nanos(0);
     loop {
-        let begun = self_time.fill(1024, &mut segments);
+        let begun = self_time.cut(1024, &mut segments);
         if segments.is_empty() && begun.is_empty() {
             return total;
         }
@@ -111,8 +133,13 @@ mod tests {
         let lane = Lane::new(0, "lane", events);
         let mut self_time = SelfTime::new(&lane, TimeRange { start: Nanos(from), end: Nanos(to) });
         let mut segments = Vec::new();
-        while !self_time.fill(1, &mut segments).is_empty() {}
-        self_time.fill(1, &mut segments);
+        loop {
+            let flat = self_time.take_flat(2);
+            segments.extend_from_slice(self_time.events(&flat));
+            if self_time.cut(1, &mut segments).is_empty() && flat.is_empty() {
+                break;
+            }
+        }
         segments.iter().map(|s| (s.start.0, s.end.0, s.op.0)).collect()
     }
 

@@ -9,10 +9,14 @@
 //! lane, and each lane then charges its segments in order. S starts from zero in every window, so no precision is
 //! lost in long runs.
 
+use std::ops::Range;
+
 use jouletree_model::{Event, Nanos, PowerSpan, TimeRange};
 
+use crate::cursor::{LaneCursor, Running};
+use crate::merge::{Merger, SENTINEL};
 use crate::self_time::SelfTime;
-use crate::tally::{RunningStep, Tally};
+use crate::tally::Tally;
 
 /// About how many segments of all lanes together a window holds: few enough to stay in the nearest caches.
 const WINDOW: usize = 2048;
@@ -22,142 +26,176 @@ pub(crate) fn sweep<'a>(lanes: Vec<SelfTime<'a>>, spans: &[PowerSpan], tally: &m
     let (Some(first), Some(last)) = (spans.first(), spans.last()) else { return };
     let range = TimeRange { start: first.range.start, end: last.range.end };
     let mut lanes: Vec<LaneCursor<'a>> = lanes.into_iter().map(LaneCursor::new).collect();
-    if let [lane] = lanes.as_mut_slice() {
-        return sweep_single(lane, spans, tally);
+    match lanes.as_mut_slice() {
+        [lane] => sweep_single(lane, spans, tally),
+        lanes => Merge::new(range, lanes.len()).run(lanes, spans, tally),
     }
-    Merge::new(range, lanes.len()).run(&mut lanes, spans, tally);
 }
 
 /// A lane with nobody beside it: each segment is charged the energy of its extent.
 fn sweep_single(lane: &mut LaneCursor<'_>, spans: &[PowerSpan], tally: &mut Tally) {
-    let Some((first, mut spans)) = spans.split_first() else { return };
-    let (mut span_end, mut joules_per_nano) = (first.range.end, first.power.0 * 1e-9);
-    let mut at = first.range.start;
-    let (mut unattributed, mut busy) = (0.0, Nanos(0));
-    let mut step = RunningStep::default();
-    let mut energy_until = |at: &mut Nanos, until: Nanos| {
-        let mut energy = 0.0;
-        while until > span_end {
-            energy += joules_per_nano * (span_end.0 - at.0) as f64;
-            *at = span_end;
-            let Some((next, rest)) = spans.split_first() else { return energy };
-            (span_end, joules_per_nano) = (next.range.end, next.power.0 * 1e-9);
-            spans = rest;
-        }
-        energy += joules_per_nano * (until.0 - at.0) as f64;
-        *at = until;
-        energy
-    };
+    let mut power = PowerCursor::new(spans);
     while lane.refill(WINDOW, tally) {
-        for segment in &lane.segments {
-            unattributed += energy_until(&mut at, segment.start);
-            let energy = energy_until(&mut at, segment.end);
-            let duration = segment.end.0 - segment.start.0;
-            busy += Nanos(duration);
-            tally.charge(segment, energy, duration, &mut step);
+        let (segments, count) = lane.segments();
+        let charged = segments.len();
+        let mut charger = tally.charger();
+        for segment in segments {
+            charger.charge(segment, power.energy(segment), count);
         }
-        lane.segments.clear();
+        drop(charger);
+        lane.consume(charged);
     }
-    unattributed += energy_until(&mut at, Nanos::MAX);
-    tally.flush(&mut step);
-    tally.unattributed.0 += unattributed;
-    tally.busy += busy;
+    while power.leave_span() {}
+    tally.unattributed.0 += power.unattributed;
+    tally.busy += power.busy;
 }
 
-/// One lane on its way through the windows.
-struct LaneCursor<'a> {
-    source: SelfTime<'a>,
-    /// Segments that are not yet charged; the first is running when `running` says so.
-    segments: Vec<Event>,
-    running: bool,
-    /// What the running segment has gathered in earlier windows.
-    gathered: f64,
-    exhausted: bool,
+/// The span of power that a sweep of one lane has reached.
+struct PowerCursor<'a> {
+    span: Option<&'a PowerSpan>,
+    later: &'a [PowerSpan],
+    end: Nanos,
+    joules_per_nano: f64,
+    busy_in_span: i64,
+    busy: Nanos,
+    unattributed: f64,
 }
 
-impl<'a> LaneCursor<'a> {
-    fn new(source: SelfTime<'a>) -> LaneCursor<'a> {
-        LaneCursor { source, segments: Vec::new(), running: false, gathered: 0.0, exhausted: false }
+impl<'a> PowerCursor<'a> {
+    fn new(spans: &'a [PowerSpan]) -> PowerCursor<'a> {
+        let mut cursor = PowerCursor {
+            span: None,
+            later: spans,
+            end: Nanos::MIN,
+            joules_per_nano: 0.0,
+            busy_in_span: 0,
+            busy: Nanos(0),
+            unattributed: 0.0,
+        };
+        cursor.leave_span();
+        cursor
     }
 
-    /// Makes sure that `wanted` segments are at hand if there are so many; `false` when there is none.
-    fn refill(&mut self, wanted: usize, tally: &mut Tally) -> bool {
-        while !self.exhausted && self.segments.len() < wanted {
-            let before = self.segments.len();
-            let begun = self.source.fill(wanted, &mut self.segments);
-            tally.count(begun);
-            self.exhausted = begun.is_empty() && self.segments.len() == before;
+    /// Books what nobody was active for in this span and goes on to the next; `false` when there is none.
+    fn leave_span(&mut self) -> bool {
+        if let Some(span) = self.span {
+            let idle = span.range.duration().0 - self.busy_in_span;
+            self.unattributed += self.joules_per_nano * idle as f64;
+            self.busy += Nanos(self.busy_in_span);
         }
-        !self.segments.is_empty()
+        self.busy_in_span = 0;
+        self.span = self.later.first();
+        let Some(span) = self.span else { return false };
+        self.later = &self.later[1..];
+        (self.end, self.joules_per_nano) = (span.range.end, span.power.0 * 1e-9);
+        true
+    }
+
+    /// The energy of a segment that begins no earlier than the one before ended.
+    #[inline]
+    fn energy(&mut self, segment: &Event) -> f64 {
+        if segment.end > self.end {
+            return self.energy_across_spans(segment);
+        }
+        let duration = segment.end.0 - segment.start.0;
+        self.busy_in_span += duration;
+        self.joules_per_nano * duration as f64
+    }
+
+    #[cold]
+    fn energy_across_spans(&mut self, segment: &Event) -> f64 {
+        let (mut energy, mut start) = (0.0, segment.start);
+        loop {
+            let end = segment.end.min(self.end);
+            if start < end {
+                let duration = end.0 - start.0;
+                self.busy_in_span += duration;
+                energy += self.joules_per_nano * duration as f64;
+                start = end;
+            }
+            if segment.end <= self.end || !self.leave_span() {
+                return energy;
+            }
+        }
     }
 }
 
 /// The state of the merge over the lanes of one device.
+///
+/// A key is the time of a boundary since the window's start, with the number of its slot in the low bits: that is
+/// where its value of S goes. Ends have even slots and begins odd ones, so an end sorts before a begin of the same
+/// lane and instant and a lane never counts twice.
 struct Merge {
     at: Nanos,
     end: Nanos,
     /// How many segments of one lane a window looks at.
     depth: usize,
-    /// How many low bits of a key name the lane and whether the boundary is a begin.
-    tag_bits: u32,
+    /// How many low bits of a key name the slot.
+    slot_bits: u32,
     keys: Vec<u64>,
-    scratch: Vec<u64>,
-    /// Where each lane's keys begin in `keys` before the merge, which is where its values of S go after it.
+    /// How many keys there are after the merge.
+    merged: usize,
+    /// Where each lane's keys begin in `keys` before the merge.
     runs: Vec<usize>,
+    /// The slots of each lane's keys.
+    slots: Vec<Range<usize>>,
     values: Vec<f64>,
+    merger: Merger,
     /// 1/n for n active lanes, 0 for none.
     reciprocals: Vec<f64>,
     active: usize,
 }
 
+// The three loops of a window are never inlined: together they run out of registers, which costs a quarter of the speed.
 impl Merge {
     fn new(range: TimeRange, lanes: usize) -> Merge {
-        let lane_bits = usize::BITS - lanes.leading_zeros();
+        let depth = (WINDOW / lanes.max(1)).max(16);
+        // Two boundaries a segment, one of the running segment, and one slot to make the first one even or odd.
+        let slots = lanes * (2 * depth + 2);
         Merge {
             at: range.start,
             end: range.end,
-            depth: (WINDOW / lanes.max(1)).max(16),
-            tag_bits: lane_bits + 1,
-            keys: Vec::new(),
-            scratch: Vec::new(),
+            depth,
+            slot_bits: usize::BITS - slots.leading_zeros(),
+            keys: vec![0; slots + lanes],
+            merged: 0,
             runs: Vec::with_capacity(lanes + 1),
-            values: Vec::new(),
+            slots: Vec::with_capacity(lanes),
+            values: vec![0.0; slots],
+            merger: Merger::new(slots + lanes),
             reciprocals: (0..=lanes).map(|n| if n == 0 { 0.0 } else { 1.0 / n as f64 }).collect(),
             active: 0,
         }
     }
 
     fn run(&mut self, lanes: &mut [LaneCursor<'_>], mut spans: &[PowerSpan], tally: &mut Tally) {
-        let mut step = RunningStep::default();
         while self.at < self.end {
             let until = self.window_end(lanes, tally);
             self.collect(lanes, until);
-            merge_runs(&mut self.keys, &mut self.scratch, &self.runs);
-            let gathered = self.integrate(&mut spans, until, tally);
+            self.merged = self.merger.merge(&mut self.keys, &self.runs);
+            let total = self.integrate(&mut spans, until, tally);
             for (index, lane) in lanes.iter_mut().enumerate() {
-                self.charge(lane, index, gathered, tally, &mut step);
+                self.charge(lane, index, total, tally);
             }
             self.at = until;
         }
         // What ends with the range was still running when the last window closed.
-        for lane in lanes.iter().filter(|lane| lane.running) {
-            if let Some(segment) = lane.segments.first() {
-                tally.charge(segment, lane.gathered, segment.duration().0, &mut step);
-            }
+        for Running { segment, count, gathered } in lanes.iter().filter_map(|lane| lane.running) {
+            tally.charger().charge(&segment, gathered, count);
         }
-        tally.flush(&mut step);
     }
 
     /// The window reaches to where the first lane would need more segments than are at hand, and never so far that
     /// a time inside it would not fit into a key.
     fn window_end(&self, lanes: &mut [LaneCursor<'_>], tally: &mut Tally) -> Nanos {
-        let widest = self.at + Nanos(i64::MAX >> self.tag_bits);
+        let widest = self.at + Nanos(i64::MAX >> self.slot_bits);
         let mut until = self.end.min(widest);
         for lane in lanes {
             lane.refill(self.depth, tally);
-            if !lane.exhausted
-                && let Some(last) = lane.segments.last()
-            {
+            let at_hand = lane.segments().0;
+            let looked_at = &at_hand[..at_hand.len().min(self.depth)];
+            let is_all = lane.is_exhausted() && looked_at.len() == at_hand.len();
+            if let Some(last) = looked_at.last().filter(|_| !is_all) {
                 until = until.min(last.end);
             }
         }
@@ -165,73 +203,83 @@ impl Merge {
     }
 
     /// Gathers the boundaries before `until`, lane after lane.
+    #[inline(never)]
     fn collect(&mut self, lanes: &[LaneCursor<'_>], until: Nanos) {
-        self.keys.clear();
         self.runs.clear();
-        let (at, shift) = (self.at.0, self.tag_bits);
-        for (index, lane) in lanes.iter().enumerate() {
-            self.runs.push(self.keys.len());
-            let tag = (index as u64) << 1;
-            // An end sorts before a begin of the same lane and instant, so that a lane never counts twice.
-            let end = |segment: &Event| (((segment.end.0 - at) as u64) << shift) | tag;
-            let begin = |segment: &Event| (((segment.start.0 - at) as u64) << shift) | tag | 1;
-            let mut segments = lane.segments.as_slice();
-            if lane.running
-                && let Some((first, rest)) = segments.split_first()
-            {
-                if first.end >= until {
-                    continue;
+        self.slots.clear();
+        let (at, shift) = (self.at.0, self.slot_bits);
+        let key = |time: Nanos, slot: usize| (((time.0 - at) as u64) << shift) | slot as u64;
+        let (mut free_slot, mut free_key) = (0, 0);
+        for lane in lanes {
+            self.runs.push(free_key);
+            let running = lane.running.as_ref().map(|running| running.segment.end);
+            let first = free_slot + usize::from(running.is_none());
+            let mut slot = first;
+            let mut keys = self.keys[free_key..].iter_mut();
+            let mut push = |value: u64| {
+                if let Some(place) = keys.next() {
+                    *place = value;
+                    free_key += 1;
                 }
-                self.keys.push(end(first));
-                segments = rest;
+            };
+            if running.is_none_or(|end| end < until) {
+                if let Some(end) = running {
+                    push(key(end, slot));
+                    slot += 1;
+                }
+                for segment in
+                    lane.segments().0.iter().take(self.depth).take_while(|segment| segment.start < until)
+                {
+                    push(key(segment.start, slot));
+                    slot += 1;
+                    if segment.end >= until {
+                        break;
+                    }
+                    push(key(segment.end, slot));
+                    slot += 1;
+                }
             }
-            let whole = segments.partition_point(|segment| segment.end < until);
-            self.keys.extend(segments[..whole].iter().flat_map(|segment| [begin(segment), end(segment)]));
-            if let Some(cut) = segments.get(whole).filter(|cut| cut.start < until) {
-                self.keys.push(begin(cut));
-            }
+            push(SENTINEL);
+            self.slots.push(first..slot);
+            free_slot = slot.next_multiple_of(2);
         }
-        self.runs.push(self.keys.len());
+        self.runs.push(free_key);
     }
 
     /// Computes S at every boundary and at `until`, and books what no lane can be charged with.
+    #[inline(never)]
     fn integrate(&mut self, spans: &mut &[PowerSpan], until: Nanos, tally: &mut Tally) -> f64 {
-        let shift = self.tag_bits;
-        let lane_mask = (1_u64 << (shift - 1)) - 1;
-        self.values.clear();
-        self.values.resize(self.keys.len(), 0.0);
+        let shift = self.slot_bits;
+        let slot_mask = (1_u64 << shift) - 1;
         let width = (until.0 - self.at.0) as u64;
         let (mut s, mut unattributed) = (0.0, 0.0);
         let (mut at, mut idle) = (0_u64, 0_u64);
         let mut active = self.active;
-        let mut keys = self.keys.as_slice();
-        // Where the next value of S of each lane goes.
-        let slots = &mut self.runs;
+        let mut keys = &self.keys[..self.merged];
+        let values = self.values.as_mut_slice();
+        let reciprocals = self.reciprocals.as_slice();
         while let Some((span, later)) = spans.split_first() {
             let joules_per_nano = span.power.0 * 1e-9;
             let limit = ((span.range.end.0 - self.at.0) as u64).min(width);
             let inside = keys.partition_point(|key| (key >> shift) < limit);
             let (now, after) = keys.split_at(inside);
             keys = after;
-            let mut advance = |to: u64, active: usize| {
-                let elapsed = to - at;
-                at = to;
-                let energy = joules_per_nano * elapsed as i64 as f64;
-                s += energy * self.reciprocals[active];
-                if active == 0 {
-                    unattributed += energy;
-                    idle += elapsed;
-                }
-                s
-            };
+            let mut idle_here = 0;
             for key in now {
-                let value = advance(key >> shift, active);
-                let slot = &mut slots[((key >> 1) & lane_mask) as usize];
-                self.values[*slot] = value;
-                *slot += 1;
+                let time = key >> shift;
+                let elapsed = time - at;
+                at = time;
+                idle_here += if active == 0 { elapsed } else { 0 };
+                s += joules_per_nano * elapsed as i64 as f64 * reciprocals[active];
                 active = active + 2 * (key & 1) as usize - 1;
+                values[(key & slot_mask) as usize] = s;
             }
-            advance(limit, active);
+            let elapsed = limit - at;
+            at = limit;
+            idle_here += if active == 0 { elapsed } else { 0 };
+            s += joules_per_nano * elapsed as i64 as f64 * reciprocals[active];
+            unattributed += joules_per_nano * idle_here as i64 as f64;
+            idle += idle_here;
             if span.range.end > until {
                 break;
             }
@@ -247,46 +295,26 @@ impl Merge {
     }
 
     /// Charges the segments of a lane that ended in the window and notes what the running one has gathered.
-    fn charge(
-        &self,
-        lane: &mut LaneCursor<'_>,
-        index: usize,
-        total: f64,
-        tally: &mut Tally,
-        step: &mut RunningStep,
-    ) {
-        let from = if index == 0 { 0 } else { self.runs[index - 1] };
-        let mut values = &self.values[from..self.runs[index]];
-        let mut segments = lane.segments.as_slice();
-        let mut charge = |segment: &Event, energy| {
-            tally.charge(segment, energy, segment.end.0 - segment.start.0, step);
-        };
-        if lane.running {
-            let (Some((end, rest)), Some((segment, later))) = (values.split_first(), segments.split_first())
-            else {
-                lane.gathered += total;
+    #[inline(never)]
+    fn charge(&self, lane: &mut LaneCursor<'_>, index: usize, total: f64, tally: &mut Tally) {
+        let mut charger = tally.charger();
+        let mut values = &self.values[self.slots[index].clone()];
+        if let Some(running) = &mut lane.running {
+            let Some((end, rest)) = values.split_first() else {
+                running.gathered += total;
                 return;
             };
-            charge(segment, lane.gathered + end);
-            lane.running = false;
-            (values, segments) = (rest, later);
+            charger.charge(&running.segment, running.gathered + end, running.count);
+            values = rest;
         }
+        let (segments, count) = lane.segments();
         let pairs = values.chunks_exact(2);
-        let rest = pairs.remainder();
-        let mut charged = lane.segments.len() - segments.len();
+        let begun = pairs.remainder().first().zip(segments.get(pairs.len()));
+        let running = begun.map(|(begin, segment)| Running { segment: *segment, count, gathered: total - begin });
         for (pair, segment) in pairs.zip(segments) {
-            charge(segment, pair[1] - pair[0]);
-            charged += 1;
+            charger.charge(segment, pair[1] - pair[0], count);
         }
-        if let [begin] = rest {
-            lane.running = true;
-            lane.gathered = total - begin;
-        }
-        lane.segments.drain(..charged);
+        lane.running = running;
+        lane.consume(values.len().div_ceil(2));
     }
-}
-
-/// Merges the sorted runs that begin at `runs` into one.
-fn merge_runs(keys: &mut Vec<u64>, _scratch: &mut Vec<u64>, _runs: &[usize]) {
-    keys.sort();
 }

@@ -74,40 +74,50 @@ impl Tally {
         }
     }
 
-    /// Charges a finished segment, remembering the step in `step` so that a run of segments of one step costs one
-    /// look-up.
+    /// Charges segments one after the other.
+    pub(crate) fn charger(&mut self) -> Charger<'_> {
+        Charger { ops: &mut self.ops, steps: &mut self.steps, step: Step::NONE, in_step: StepTally::default() }
+    }
+}
+
+/// Charges segments to their operations and steps. A run of segments of one step costs one look-up of it.
+pub(crate) struct Charger<'a> {
+    ops: &'a mut [OpTally],
+    steps: &'a mut FxHashMap<Step, StepTally>,
+    step: Step,
+    in_step: StepTally,
+}
+
+impl Charger<'_> {
+    /// Charges a finished segment that stands for `count` events.
     #[inline]
-    pub(crate) fn charge(&mut self, segment: &Event, energy: f64, busy: i64, step: &mut RunningStep) {
+    pub(crate) fn charge(&mut self, segment: &Event, energy: f64, count: u64) {
+        // Segments are clipped to what a series covers, so durations fit; their sum wraps after 292 years.
+        let busy = segment.end.0.wrapping_sub(segment.start.0);
         let op = &mut self.ops[segment.op.index()];
         op.energy.0 += energy;
-        op.busy += Nanos(busy);
-        if segment.step != step.step {
-            self.flush(step);
-            step.step = segment.step;
+        op.busy.0 = op.busy.0.wrapping_add(busy);
+        op.count += count;
+        if segment.step != self.step {
+            self.leave_step();
+            self.step = segment.step;
         }
-        step.tally.energy.0 += energy;
-        step.tally.busy += Nanos(busy);
+        self.in_step.energy.0 += energy;
+        self.in_step.busy.0 = self.in_step.busy.0.wrapping_add(busy);
     }
 
-    /// Books what a run of segments of one step has gathered.
-    pub(crate) fn flush(&mut self, step: &mut RunningStep) {
-        if step.step != Step::NONE {
-            let tally = self.steps.entry(step.step).or_default();
-            tally.energy += step.tally.energy;
-            tally.busy += step.tally.busy;
+    fn leave_step(&mut self) {
+        if self.step != Step::NONE {
+            let tally = self.steps.entry(self.step).or_default();
+            tally.energy += self.in_step.energy;
+            tally.busy += self.in_step.busy;
         }
-        step.tally = StepTally::default();
+        self.in_step = StepTally::default();
     }
 }
 
-/// The step of the segments being charged and what they have gathered since it was entered.
-pub(crate) struct RunningStep {
-    step: Step,
-    tally: StepTally,
-}
-
-impl Default for RunningStep {
-    fn default() -> RunningStep {
-        RunningStep { step: Step::NONE, tally: StepTally::default() }
+impl Drop for Charger<'_> {
+    fn drop(&mut self) {
+        self.leave_step();
     }
 }

@@ -1,5 +1,7 @@
 //! The alignment against a slow reference that looks at every nanosecond, and the laws it must keep.
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use jouletree_account::{Metered, Rule, Semantics, account, energy_series};

@@ -1,6 +1,7 @@
 //! Events: one run of one operation in one lane.
 
 use std::cmp::Reverse;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
@@ -55,8 +56,17 @@ pub struct Lane {
     device: usize,
     label: String,
     events: Vec<Event>,
-    /// The latest end in each block of events, so that what is open at an instant is found without a scan.
-    block_end: Vec<Nanos>,
+    /// What is known about each block of events, so that what is open at an instant is found without a scan.
+    blocks: Vec<Block>,
+}
+
+/// What is known about some events that follow each other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Block {
+    /// The latest end among them.
+    end: Nanos,
+    /// Whether each of them lasts and ends before the next event of the lane begins.
+    is_flat: bool,
 }
 
 impl Lane {
@@ -71,11 +81,8 @@ impl Lane {
         if !events.is_sorted_by_key(key) {
             events.sort_by_key(key);
         }
-        let block_end = events
-            .chunks(BLOCK)
-            .map(|block| block.iter().map(|event| event.end).max().unwrap_or_default())
-            .collect();
-        Lane { device, label: label.into(), events, block_end }
+        let blocks = (0..events.len()).step_by(BLOCK).map(|from| Block::of(&events, from)).collect();
+        Lane { device, label: label.into(), events, blocks }
     }
 
     /// The index of its device in its trace.
@@ -96,7 +103,7 @@ impl Lane {
     /// From its first start to its last end; `None` when it has no event.
     pub fn extent(&self) -> Option<TimeRange> {
         let start = self.events.first()?.start;
-        let end = self.block_end.iter().copied().max()?;
+        let end = self.blocks.iter().map(|block| block.end).max()?;
         Some(TimeRange { start, end })
     }
 
@@ -111,18 +118,37 @@ impl Lane {
         self
     }
 
-    /// What happens inside `range`: the events open at its start, outermost first, and those that begin inside.
-    pub fn within(&self, range: TimeRange) -> (Vec<Event>, &[Event]) {
+    /// What happens inside `range`: the events open at its start, outermost first, and where in [`Lane::events`]
+    /// those are that begin inside.
+    pub fn within(&self, range: TimeRange) -> (Vec<Event>, Range<usize>) {
         let from = self.events.partition_point(|event| event.start < range.start);
         let to = self.events.partition_point(|event| event.start < range.end).max(from);
-        let earlier = &self.events[..from];
-        let open = earlier
+        let open = self.events[..from]
             .chunks(BLOCK)
-            .zip(&self.block_end)
-            .filter(|(_, block_end)| **block_end > range.start)
-            .flat_map(|(block, _)| block.iter().copied().filter(|event| event.end > range.start))
+            .zip(&self.blocks)
+            .filter(|(_, block)| block.end > range.start)
+            .flat_map(|(events, _)| events.iter().copied().filter(|event| event.end > range.start))
             .collect();
-        (open, &self.events[from..to])
+        (open, from..to)
+    }
+
+    /// How many events from the one with this index on, `limit` at most, are known to be flat: each lasts and ends
+    /// before the next begins. There may be more.
+    pub fn flat_from(&self, index: usize, limit: usize) -> usize {
+        let blocks = index / BLOCK..(index + limit).div_ceil(BLOCK).min(self.blocks.len());
+        let flat = self.blocks.get(blocks).unwrap_or_default().iter().take_while(|block| block.is_flat).count();
+        let end = ((index / BLOCK + flat) * BLOCK).min(self.events.len());
+        end.saturating_sub(index).min(limit)
+    }
+}
+
+impl Block {
+    fn of(events: &[Event], from: usize) -> Block {
+        let to = (from + BLOCK).min(events.len());
+        let next = events.get(to).map_or(Nanos::MAX, |event| event.start);
+        let starts = events[from + 1..to].iter().map(|event| event.start).chain([next]);
+        let is_flat = events[from..to].iter().zip(starts).all(|(event, next)| event.start < event.end && event.end <= next);
+        Block { end: events[from..to].iter().map(|event| event.end).max().unwrap_or_default(), is_flat }
     }
 }
 
@@ -149,8 +175,18 @@ mod tests {
         let lane = Lane::new(0, "t", events);
         let (open, inside) = lane.within(TimeRange { start: Nanos(40_003), end: Nanos(40_021) });
         assert_eq!(open.iter().map(|event| event.op.0).collect::<Vec<_>>(), [7, 1]);
-        assert_eq!(inside, &[event(40_010, 40_015, 1), event(40_020, 40_025, 1)]);
-        assert_eq!(lane.within(TimeRange::ALL).1.len(), 5001);
+        assert_eq!(&lane.events()[inside], &[event(40_010, 40_015, 1), event(40_020, 40_025, 1)]);
+        assert_eq!(lane.within(TimeRange::ALL).1, 0..5001);
+    }
+
+    #[test]
+    fn knows_where_events_are_flat() {
+        let mut events: Vec<Event> = (0..5000).map(|i| event(i * 10, i * 10 + 10, 1)).collect();
+        assert_eq!(Lane::new(0, "t", events.clone()).flat_from(7, 9999), 4993);
+        assert_eq!(Lane::new(0, "t", events.clone()).flat_from(7, 1500), 1500);
+        events[3000].end = Nanos(30_011);
+        let lane = Lane::new(0, "t", events);
+        assert_eq!([0, 2048, 3072, 5000].map(|index| lane.flat_from(index, 9999)), [2048, 0, 1928, 0]);
     }
 
     #[test]

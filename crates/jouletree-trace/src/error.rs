@@ -37,6 +37,17 @@ pub enum TraceError {
     },
 }
 
+impl TraceError {
+    /// A trace without anything to account; `warnings` tell what was left out and so may tell why.
+    pub(crate) fn empty(file: &str, what: &str, warnings: &[Warning]) -> TraceError {
+        let left_out = warnings.iter().map(|warning| match &warning.position {
+            Some(position) => format!("; {position}: {}", warning.message),
+            None => format!("; {}", warning.message),
+        });
+        TraceError::Empty { file: file.to_owned(), what: format!("{what}{}", left_out.collect::<String>()) }
+    }
+}
+
 /// The warning that goes with a file that did not end as it should.
 pub(crate) fn ending_warning(file: &str, ending: &Ending, events: u64) -> Option<Warning> {
     let (at, what) = match ending {

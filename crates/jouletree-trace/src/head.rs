@@ -26,12 +26,13 @@ pub(crate) struct Head {
     pub(crate) names_operations: bool,
     events: usize,
     is_json: bool,
+    /// Where the file ends, when it ends in the middle.
+    cut: Option<u64>,
 }
 
 impl Head {
     pub(crate) fn of(source: &Source) -> Result<Head, TraceError> {
         let mut input = source.open(&Progress::default())?;
-        input.more();
         let start = input.window()[..input.window().len().min(64)].to_vec();
         if let (true, Some(error)) = (start.is_empty(), input.failure()) {
             let error = std::io::Error::new(error.kind(), error.to_string());
@@ -39,6 +40,10 @@ impl Head {
         }
         let mut head = Head { start, ..Head::default() };
         let ending = read_chrome(&mut input, &mut head);
+        head.cut = match ending {
+            Ending::Cut { at, .. } => Some(at),
+            _ => None,
+        };
         head.is_json = head.events > 0 || !head.keys.is_empty() || ending == Ending::Complete;
         Ok(head)
     }
@@ -62,6 +67,15 @@ impl ChromeVisitor for Head {
     }
 }
 
+impl Head {
+    fn write_cut(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.cut {
+            Some(at) => write!(f, ", and it is cut short at byte {at}"),
+            None => Ok(()),
+        }
+    }
+}
+
 impl fmt::Display for Head {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |names: &BTreeSet<String>| names.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
@@ -74,9 +88,17 @@ impl fmt::Display for Head {
                 self.start.escape_ascii().to_string().chars().take(48).collect::<String>()
             )
         } else if self.events == 0 {
-            write!(f, "it is JSON without trace events (keys: {})", list(&self.keys))
+            write!(f, "it is JSON without trace events")?;
+            if !self.keys.is_empty() {
+                write!(f, " (keys: {})", list(&self.keys))?;
+            }
+            self.write_cut(f)
+        } else if self.categories.is_empty() {
+            write!(f, "its events have no category")?;
+            self.write_cut(f)
         } else {
-            write!(f, "its events are of the categories [{}]", list(&self.categories))
+            write!(f, "its events are of the categories [{}]", list(&self.categories))?;
+            self.write_cut(f)
         }
     }
 }

@@ -7,6 +7,9 @@ use std::sync::Arc;
 use crate::error::TraceError;
 use crate::input::{Input, Progress};
 
+/// What some editors put before the text of a file.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// A trace file that can be opened again and again.
 pub(crate) struct Source {
     name: String,
@@ -41,6 +44,11 @@ impl Source {
             }
             Content::Memory(bytes) => Ok(Input::plain(Cursor::new(bytes.clone()))),
         };
-        input.map_err(|error| TraceError::Io { file: self.name.clone(), error })
+        let mut input = input.map_err(|error| TraceError::Io { file: self.name.clone(), error })?;
+        input.more();
+        if input.window().starts_with(BYTE_ORDER_MARK) {
+            input.consume(BYTE_ORDER_MARK.len());
+        }
+        Ok(input)
     }
 }

@@ -7,7 +7,7 @@ use jouletree_run::{Accounting, RunContents, RunFolder};
 
 use crate::cli::{AccountArgs, By, Format, RuleArg, SemanticsArg};
 use crate::timings::Timings;
-use crate::{Outcome, inputs, json, print, print_warnings, show, tables};
+use crate::{Outcome, inputs, json, print, print_warnings, show};
 
 /// Runs the command.
 pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
@@ -25,7 +25,9 @@ pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
     let metered: Vec<Metered<'_>> = metered
         .map(|series| Metered { device: &series.device, kind: series.kind, series: &series.series })
         .collect();
-    let footprint = account(&trace, &metered, arguments.semantics.into())?;
+    let footprint = account(&trace, &metered, arguments.semantics.into())
+        // What is wrong with the input may be why.
+        .inspect_err(|_| print_warnings(&trace.warnings))?;
     timings.stage("align", None);
 
     let tef = Tef::from(&footprint);
@@ -49,7 +51,7 @@ pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
     }
 
     match arguments.view.format {
-        Format::Table => print(&tables::report(&footprint, &tef, &arguments.view))?,
+        Format::Table => print(&show::report(&footprint, &arguments.view))?,
         Format::Json => print(&json::everything(&footprint, &tef, &tree)?)?,
         Format::Csv => print(&show::view(&footprint, By::Op, &arguments.view)?)?,
     }

@@ -99,9 +99,9 @@ pub struct ViewArgs {
     /// Sum up layers with a smaller share of the whole, in percent; 0 shows all
     #[arg(long, value_name = "PERCENT", default_value_t = 0.5)]
     pub min_share: f64,
-    /// How many operations a table lists
-    #[arg(long, default_value_t = 10)]
-    pub top: usize,
+    /// List at most this many operations; by default 10 in a table, all in CSV and JSON
+    #[arg(long, value_name = "N")]
+    pub top: Option<usize>,
     /// Sum equal blocks (layer_0 … layer_11) into one
     #[arg(long)]
     pub summarize: bool,

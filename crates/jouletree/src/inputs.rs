@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use jouletree_account::{Rule, energy_series};
 use jouletree_model::{Nanos, Trace, Warning};
 use jouletree_run::{MeteredSeries, PowerInput, RunFolder, read_power};
@@ -46,8 +46,7 @@ pub fn power(
     let mut series: Vec<MeteredSeries> = Vec::new();
     let mut warnings = Vec::new();
     for file in files {
-        let input = read_power(file).with_context(|| format!("{}: no power", file.display()));
-        for metered in metered(input?, file, rule, hold, &mut warnings)? {
+        for metered in metered(read_power(file)?, file, rule, hold, &mut warnings)? {
             let known =
                 series.iter().any(|known| known.device == metered.device && known.domain == metered.domain);
             if known {

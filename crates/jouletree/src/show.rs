@@ -8,6 +8,9 @@ use jouletree_run::RunFolder;
 use crate::cli::{By, Format, PassArg, ShowArgs, ViewArgs};
 use crate::{Outcome, json, print, print_warnings, tables};
 
+/// How many operations a table lists when nothing is said.
+const TABLE_ROWS: usize = 10;
+
 /// Runs the command.
 pub fn run(arguments: &ShowArgs) -> Result<Outcome> {
     let footprint = RunFolder::open(&arguments.run)?.read_footprint()?;
@@ -39,6 +42,12 @@ pub fn view(footprint: &Footprint, by: By, view: &ViewArgs) -> Result<String> {
     }
 }
 
+/// The whole story of a footprint, as far as it was asked for.
+pub fn report(footprint: &Footprint, view: &ViewArgs) -> String {
+    let (tef, _) = chosen(footprint, view);
+    tables::report(footprint, &tef, &ranked(&tef, view), view)
+}
+
 /// The part of a footprint that was asked for, blocks summed if that was asked for, too.
 fn chosen(footprint: &Footprint, view: &ViewArgs) -> (Tef, Vec<TensorEdge>) {
     let mut tef = Tef::from(footprint);
@@ -56,7 +65,9 @@ fn chosen(footprint: &Footprint, view: &ViewArgs) -> (Tef, Vec<TensorEdge>) {
 
 fn ranked<'a>(tef: &'a Tef, view: &ViewArgs) -> Vec<&'a TefEntry> {
     let all: Vec<&TefEntry> = if view.by_power { tef.by_power() } else { tef.entries().iter().collect() };
-    all.into_iter().take(view.top).collect()
+    // A program wants all of them unless it says otherwise; nobody reads a table of thousands.
+    let unasked = if view.format == Format::Table { TABLE_ROWS } else { usize::MAX };
+    all.into_iter().take(view.top.unwrap_or(unasked)).collect()
 }
 
 /// A node of the tree as a row.

@@ -12,15 +12,14 @@ use crate::cli::ViewArgs;
 const BAR: usize = 20;
 
 /// The whole story: balance, layers, operations, passes.
-pub fn report(footprint: &Footprint, tef: &Tef, view: &ViewArgs) -> String {
+pub fn report(footprint: &Footprint, tef: &Tef, ranked: &[&TefEntry], view: &ViewArgs) -> String {
     let tree_of_layers = tree(&t2e(tef, &[]), view);
-    let ranked: Vec<&TefEntry> = tef.entries().iter().take(view.top).collect();
     let unattributed: Vec<String> = footprint.devices.iter().filter_map(unattributed).collect();
     [
         devices(footprint),
         unattributed.concat(),
         heading("by layer", &tree_of_layers),
-        heading(&format!("top {} operations", ranked.len()), &operations(tef, &ranked)),
+        heading(&format!("top {} operations", ranked.len()), &operations(tef, ranked)),
         heading("by pass", &passes(tef)),
     ]
     .concat()

@@ -36,7 +36,8 @@ fn read(source: &Source, progress: &Progress) -> Result<Trace, TraceError> {
     recording.warnings.extend(ending_warning(source.name(), &ending, recording.events));
     if recording.host.is_empty() && recording.gpu.is_empty() {
         let what = "the trace holds no operation and no kernel; record with torch.profiler.profile(activities=[CPU, CUDA])";
-        return Err(TraceError::Empty { file: source.name().to_owned(), what: what.to_owned() });
+        let warnings = recording.into_trace().warnings;
+        return Err(TraceError::empty(source.name(), what, &warnings));
     }
     Ok(recording.into_trace())
 }

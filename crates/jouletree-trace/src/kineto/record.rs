@@ -179,7 +179,8 @@ impl Recording {
         });
         let gpu = match category {
             Category::Gpu(_) => {
-                event.args.device.or_else(|| integer(event.pid)).and_then(|index| u32::try_from(index).ok())
+                let index = event.args.device.or_else(|| integer(event.pid));
+                Some(index.and_then(|index| u32::try_from(index).ok()).unwrap_or(0))
             }
             _ => None,
         };

@@ -143,7 +143,7 @@ impl Recording {
         if trace.lanes.is_empty() {
             let what = "the timeline holds no operation on a device; record it with tf.estimator.ProfilerHook or \
                         timeline.Timeline(run_metadata.step_stats)";
-            return Err(TraceError::Empty { file: self.file, what: what.to_owned() });
+            return Err(TraceError::empty(&self.file, what, &trace.warnings));
         }
         Ok(trace)
     }

@@ -1,0 +1,88 @@
+//! How many events a second go from the Parquet files of a run folder into a footprint.
+
+use anyhow::{Result, ensure};
+use jouletree_account::{Metered, Semantics, account};
+use jouletree_model::{Device, DeviceClass, Footprint, Kind, Op, OpTable, Pass, Trace};
+use jouletree_run::{Accounting, MeteredSeries, RunContents, RunFolder};
+
+use crate::Setup;
+use crate::alignment::pool;
+use crate::clock::best_of;
+use crate::figure::{Figure, Target};
+use crate::footprint::conservation_error;
+use crate::peers;
+use crate::workload::{OPS, Shape, Workload};
+
+const RUNS: usize = 5;
+
+/// Measures run folder to footprint on one thread.
+pub fn figures(setup: &Setup) -> Result<Vec<Figure>> {
+    let path = setup.folder().join("run");
+    let events = write_run(&path, setup.events())?;
+    let table = path.join("events.parquet");
+    let bytes_per_event = table.metadata()?.len() as f64 / events as f64;
+    let (footprint, took) = pool(1)?.install(|| best_of(RUNS, || footprint_of(&path)))?;
+    let error = conservation_error(&footprint);
+    ensure!(error < 1e-9, "accounting the run folder lost energy: relative {error}");
+    let millions = events as f64 / 1e6;
+    Ok(vec![Figure {
+        what: "run folder → footprint".to_owned(),
+        value: millions / took.cpu,
+        unit: "M events/s a core",
+        target: Some(Target::AtLeast(20.0)),
+        detail: format!(
+            "{millions:.0} M events, {bytes_per_event:.1} bytes each in Parquet, {:.1} M/s on the wall, \
+             conserved to {error:.0e}",
+            millions / took.wall
+        ),
+        peers: peers::earlier_figures(&peers::LOADING_EARLIER),
+    }])
+}
+
+fn footprint_of(path: &std::path::Path) -> Result<Footprint> {
+    let run = RunFolder::open(path)?;
+    let trace = run.read_trace(1)?;
+    let power = run.read_power()?;
+    Ok(account(&trace, &metered(&power), Semantics::Exact)?)
+}
+
+fn metered<'a>(power: &'a [MeteredSeries]) -> Vec<Metered<'a>> {
+    let metered = |one: &'a MeteredSeries| {
+        let MeteredSeries { device, kind, series, .. } = one;
+        Metered { device, kind: *kind, series }
+    };
+    power.iter().map(metered).collect()
+}
+
+/// Writes a run of about so many events and says how many there are.
+fn write_run(path: &std::path::Path, events: usize) -> Result<usize> {
+    let workload = Workload::new(events, 8, Shape::flat(4).with_steps())?;
+    let mut trace = Trace { ops: ops(), ..Trace::default() };
+    let mut power = Vec::new();
+    for (index, (lanes, series)) in workload.devices.into_iter().enumerate() {
+        let device = Device::new(DeviceClass::Gpu, index as u32);
+        trace.devices.push(device.clone());
+        trace.lanes.extend(lanes);
+        power.push(MeteredSeries { device, domain: None, kind: Kind::Measured, series });
+    }
+    let footprint = account(&trace, &metered(&power), Semantics::Exact)?;
+    let contents = RunContents {
+        accounting: Accounting::default(),
+        trace: &trace,
+        power: &power,
+        footprint: &footprint,
+        tree: serde_json::Value::Null,
+    };
+    RunFolder::create(path, &contents)?;
+    Ok(trace.event_count())
+}
+
+fn ops() -> OpTable {
+    let mut ops = OpTable::default();
+    for number in 0..OPS {
+        let path = format!("encoder/layer_{}/dense_{}/MatMul", number / 64, number % 64);
+        let pass = Pass::ALL[number % Pass::ALL.len()];
+        ops.intern(Op { name: path.as_str().into(), path: path.into(), op_type: "MatMul".into(), pass });
+    }
+    ops
+}

@@ -1,0 +1,121 @@
+//! `docs/json.md` against what is written: every field is documented, every documented field is there, and the
+//! example is what the sample gives.
+
+#![allow(clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use common::*;
+use serde_json::Value;
+
+fn documentation() -> String {
+    fs::read_to_string(root().join("docs/json.md")).expect("docs/json.md")
+}
+
+/// The fields that each table under a third-level heading names.
+fn documented() -> BTreeMap<String, BTreeSet<String>> {
+    let mut tables: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut heading = None;
+    for line in documentation().lines() {
+        if line.starts_with("## ") {
+            heading = None;
+        } else if let Some(title) = line.strip_prefix("### ") {
+            heading = Some(title.to_owned());
+        } else if let (Some(heading), Some(row)) = (&heading, line.strip_prefix("| `")) {
+            let field = row.split('`').next().expect("a field").to_owned();
+            assert!(tables.entry(heading.clone()).or_default().insert(field), "twice: {line}");
+        }
+    }
+    tables
+}
+
+/// The keys of every kind of object in a result.
+fn written(result: &Value, keys: &mut BTreeMap<String, BTreeSet<String>>) {
+    let mut note = |kind: &str, object: &Value| {
+        let fields = object.as_object().expect("an object").keys().cloned();
+        keys.entry(kind.to_owned()).or_default().extend(fields);
+    };
+    note("Result", result);
+    for (kind, key) in [("Device", "devices"), ("Operation", "ops"), ("Operation", "summary"), ("Step", "steps")] {
+        list(result, key).iter().for_each(|row| note(kind, row));
+    }
+    for source in list(result, "traces") {
+        note("Trace", source);
+        list(source, "counts").iter().for_each(|count| note("Count", count));
+    }
+    list(result, "warnings").iter().for_each(|warning| note("Warning", warning));
+    let mut nodes = vec![&result["tree"]];
+    while let Some(node) = nodes.pop() {
+        note("Node", node);
+        list(node, "edges").iter().for_each(|edge| note("Edge", edge));
+        nodes.extend(list(node, "children"));
+    }
+}
+
+#[test]
+fn every_field_is_documented_and_there() {
+    let files = Files::new();
+    // Warnings with and without a position.
+    let power = fs::read_to_string(sample("power.csv")).expect("the sample").replace("kind", "kind,note");
+    let power: String =
+        power.lines().map(|line| format!("{line}{}\n", if line.contains("note") { "" } else { "," })).collect();
+    let power = files
+        .write("power.csv", power + "1772442000400000,gpu:0,5,estimated,\n1772442000401000,gpu:0,5,estimated,\n");
+    let warned = account([&sample("timeline-5.json.gz"), "--power", &power]);
+    assert_eq!(list(&warned, "warnings").len(), 2, "{:?}", warnings(&warned));
+
+    let mut keys = BTreeMap::new();
+    for result in [timeline(), ranks(), &warned] {
+        written(result, &mut keys);
+    }
+    assert_eq!(keys, documented());
+}
+
+#[test]
+fn the_fields_that_were_promised_are_there() {
+    for (key, fields) in [
+        ("devices", &["device", "measured_j", "attributed_j", "unattributed_j", "kind"][..]),
+        ("ops", &["name", "path", "type", "pass", "device", "energy_j", "busy_s", "power_w", "count"]),
+    ] {
+        for row in list(timeline(), key) {
+            assert!(fields.iter().all(|field| row.get(field).is_some()), "{row}");
+        }
+    }
+    assert!(timeline()["tree"].is_object() && timeline()["warnings"].is_array());
+}
+
+/// Whether a result says everything that an example says; of lists the example may show a part.
+fn says(result: &Value, example: &Value) -> bool {
+    match (result, example) {
+        (Value::Object(result), Value::Object(example)) => {
+            example.iter().all(|(key, value)| result.get(key).is_some_and(|found| says(found, value)))
+        }
+        (Value::Array(result), Value::Array(example)) => {
+            example.iter().all(|value| result.iter().any(|found| says(found, value)))
+        }
+        (Value::Number(result), Value::Number(example)) => {
+            let [result, example] = [result, example].map(|number| number.as_f64().unwrap_or(f64::NAN));
+            (result - example).abs() <= 1e-9 * example.abs()
+        }
+        _ => result == example,
+    }
+}
+
+#[test]
+fn the_example_is_what_the_sample_gives() {
+    let documentation = documentation();
+    let example =
+        documentation.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+    let example: Value = serde_json::from_str(example).expect("the example is JSON");
+    let command = documentation.split("From `jouletree ").nth(1).and_then(|rest| rest.split('`').next());
+    let arguments: Vec<&str> = command.expect("a command").split_whitespace().collect();
+    let result =
+        ended(jouletree().args(arguments).current_dir(root()).output().expect("the command starts")).json();
+    for (key, part) in example.as_object().expect("an object") {
+        assert!(says(&result[key], part), "`{key}` of the example is not what is written");
+    }
+    assert!(result.as_object().expect("an object").keys().all(|key| example.get(key).is_some()));
+}
