@@ -134,6 +134,42 @@ fn slow_reference(trace: &Trace, series: &EnergySeries, semantics: Semantics) ->
     (charged, unattributed)
 }
 
+/// The same for lanes too long to look at every instant: goes from boundary to boundary and keeps, for each lane, the
+/// list of what is open.
+fn boundary_reference(trace: &Trace, series: &EnergySeries) -> (BTreeMap<u32, f64>, f64) {
+    let mut charged = BTreeMap::new();
+    let mut unattributed = 0.0;
+    let mut times: BTreeSet<i64> =
+        trace.lanes.iter().flat_map(Lane::events).flat_map(|e| [e.start.0, e.end.0]).collect();
+    times.extend(series.points().map(|(time, _, _)| time.0));
+    let times: Vec<i64> = times.into_iter().collect();
+    let mut next = vec![0; trace.lanes.len()];
+    let mut open: Vec<Vec<Event>> = vec![Vec::new(); trace.lanes.len()];
+    let spans: Vec<_> = series.spans().collect();
+    for pair in times.windows(2) {
+        let (from, to) = (pair[0], pair[1]);
+        let mut active = Vec::new();
+        for (index, lane) in trace.lanes.iter().enumerate() {
+            while let Some(event) = lane.events().get(next[index]).filter(|event| event.start.0 <= from) {
+                open[index].push(*event);
+                next[index] += 1;
+            }
+            open[index].retain(|event| event.end.0 > from);
+            active.extend(open[index].last().map(|event| event.op.0));
+        }
+        let at = spans.partition_point(|span| span.range.end.0 <= from);
+        let Some(span) = spans.get(at).filter(|span| span.range.start.0 <= from) else { continue };
+        let energy = span.power.0 * 1e-9 * (to - from) as f64;
+        if active.is_empty() {
+            unattributed += energy;
+        }
+        for op in &active {
+            *charged.entry(*op).or_insert(0.0) += energy / active.len() as f64;
+        }
+    }
+    (charged, unattributed)
+}
+
 fn close(a: f64, b: f64, scale: f64) -> bool {
     (a - b).abs() <= 1e-9 * scale.max(a.abs()).max(b.abs()).max(1e-12)
 }
@@ -159,6 +195,31 @@ fn flat_events() -> impl Strategy<Value = Vec<(i64, i64, u32)>> {
             (start, duration, op)
         };
         steps.into_iter().map(place).collect()
+    })
+}
+
+/// A long lane: flat stretches and nested bursts of every length in turn.
+fn long_lane() -> impl Strategy<Value = Vec<(i64, i64, u32)>> {
+    let stretch = (1..900_usize, 1..5_i64, any::<bool>(), any::<u64>());
+    prop::collection::vec(stretch, 0..6).prop_map(|stretches| {
+        let mut at = 0;
+        let mut events = Vec::new();
+        for (count, pause, nested, seed) in stretches {
+            let mut state = seed;
+            for _ in 0..count {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                let (duration, op) = ((state >> 40) as i64 % 30, (state >> 33) as u32 % OPS);
+                let start = at + (state >> 50) as i64 % pause;
+                events.push((start, duration, op));
+                if nested && duration > 4 {
+                    events.push((start + 1, duration - 2, (op + 1) % OPS));
+                    events.push((start + 2, 1, (op + 2) % OPS));
+                }
+                at = start + duration;
+            }
+            at += 3000;
+        }
+        events
     })
 }
 
@@ -316,6 +377,34 @@ fn restricted(series: &EnergySeries, from: i64, to: i64) -> EnergySeries {
     half
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn long_lanes_equal_the_boundary_reference(
+        lanes in prop::collection::vec(long_lane(), 1..6),
+        period in 50..5000_i64,
+        gap in prop::option::of(0..20_usize),
+    ) {
+        let trace = trace_of(&lanes, 1);
+        let end = trace.extent().map_or(0, |extent| extent.end.0);
+        let mut series = EnergySeries::default();
+        let mut energy = 0.0;
+        for (index, time) in (-100..end + 2 * period).step_by(period as usize).enumerate() {
+            series.push(Nanos(time), jouletree_model::Joules(energy), Some(index) == gap).unwrap();
+            energy += 1.0 + (index % 7) as f64;
+        }
+        if let Some(footprint) = footprint_of(&trace, &series, Semantics::Exact) {
+            let (wanted, unattributed) = boundary_reference(&trace, &series);
+            let total = series.total().0;
+            assert_same(&energies(&footprint), &wanted, total);
+            prop_assert!(close(footprint.devices[0].unattributed.0, unattributed, total));
+            let counted: u64 = footprint.energies.iter().map(|entry| entry.count).sum();
+            prop_assert_eq!(counted as usize, trace.event_count());
+        }
+    }
+}
+
 #[test]
 fn two_lanes_share_equally_and_idle_time_is_nobodys() {
     let lanes = vec![vec![(0, 100, 0)], vec![(50, 100, 1)]];
@@ -342,4 +431,26 @@ fn what_lies_outside_the_readings_is_reported_and_not_extrapolated() {
     assert!(footprint.warnings.iter().any(|warning| warning.message.contains("while no power is known")));
     let counts: Vec<u64> = footprint.energies.iter().map(|entry| entry.count).collect();
     assert_eq!(counts, [1, 1]);
+}
+
+#[test]
+fn cores_share_the_work_without_changing_the_result() {
+    let lane = |shift: i64| (0..350_000_i64).map(move |i| (i * 20 + shift, 15 + i % 9, (i % 6) as u32)).collect();
+    let trace = trace_of(&[lane(0), lane(7)], 1);
+    let mut series = EnergySeries::default();
+    for i in 0..7002 {
+        series.push(Nanos(i * 1000 - 500), jouletree_model::Joules((i + i % 2) as f64), false).unwrap();
+    }
+    let lanes: Vec<&Lane> = trace.lanes.iter().collect();
+    let tally = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| jouletree_account::tally_device(&lanes, &series, OPS as usize))
+    };
+    let (alone, together) = (tally(1), tally(3));
+    for (a, b) in alone.ops.iter().zip(&together.ops) {
+        assert_eq!((a.count, a.busy), (b.count, b.busy));
+        assert!(close(a.energy.0, b.energy.0, 0.0));
+    }
+    assert!(close(alone.unattributed.0, together.unattributed.0, 0.0));
+    assert_eq!(alone.ops.iter().map(|op| op.count).sum::<u64>(), 700_000);
 }

@@ -32,6 +32,8 @@ impl Progress {
 pub(crate) struct Input {
     pieces: Pieces,
     buffer: Vec<u8>,
+    /// How much of the buffer has been filled.
+    filled: usize,
     /// Where the window begins in the buffer …
     from: usize,
     /// … and in the unpacked stream.
@@ -85,12 +87,12 @@ impl Input {
     }
 
     fn over(pieces: Pieces) -> Input {
-        Input { pieces, buffer: Vec::new(), from: 0, offset: 0, failure: None }
+        Input { pieces, buffer: Vec::new(), filled: 0, from: 0, offset: 0, failure: None }
     }
 
     /// What has been read and not yet consumed.
     pub(crate) fn window(&self) -> &[u8] {
-        &self.buffer[self.from..]
+        &self.buffer[self.from..self.filled]
     }
 
     /// Where the window begins in the unpacked stream.
@@ -106,34 +108,51 @@ impl Input {
 
     /// Widens the window; `false` at the end of the stream.
     pub(crate) fn more(&mut self) -> bool {
-        self.buffer.drain(..self.from);
+        self.buffer.copy_within(self.from..self.filled, 0);
+        self.filled -= self.from;
         self.from = 0;
-        let before = self.buffer.len();
-        let result = match &mut self.pieces {
-            Pieces::Ended => return false,
-            Pieces::Direct(reader) => reader.take(PIECE as u64).read_to_end(&mut self.buffer).map(drop),
-            Pieces::Inflated(receiver) => match receiver.recv() {
-                Ok(Ok(piece)) if before == 0 => {
-                    self.buffer = piece;
-                    Ok(())
+        let grown = match &mut self.pieces {
+            Pieces::Ended => Ok(0),
+            Pieces::Direct(reader) => {
+                let wanted = self.filled + PIECE;
+                if self.buffer.len() < wanted {
+                    self.buffer.resize(wanted, 0);
                 }
-                Ok(piece) => piece.map(|piece| self.buffer.extend_from_slice(&piece)),
-                Err(_) => Ok(()),
+                read_some(reader, &mut self.buffer[self.filled..])
+            }
+            Pieces::Inflated(receiver) => match receiver.recv() {
+                Ok(piece) => piece.map(|piece| {
+                    self.buffer.truncate(self.filled);
+                    self.buffer.extend_from_slice(&piece);
+                    piece.len()
+                }),
+                Err(_) => Ok(0),
             },
         };
-        if let Err(error) = result {
+        let grown = grown.unwrap_or_else(|error| {
             self.failure = Some(error);
-        }
-        let grown = self.buffer.len() > before;
-        if !grown {
+            0
+        });
+        self.filled += grown;
+        if grown == 0 {
             self.pieces = Pieces::Ended;
         }
-        grown
+        grown > 0
     }
 
     /// Why the stream ended early, if it did.
     pub(crate) fn failure(&self) -> Option<&io::Error> {
         self.failure.as_ref()
+    }
+}
+
+/// Reads into `buffer` what there is, trying again when a signal interrupts.
+fn read_some(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match reader.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
     }
 }
 
@@ -172,7 +191,7 @@ mod tests {
     }
 
     fn text() -> Vec<u8> {
-        (0..3_000_000_u32).flat_map(|i| (i.wrapping_mul(2_654_435_761) >> 24).to_le_bytes()).collect()
+        (0..400_000_u32).flat_map(|i| (i.wrapping_mul(2_654_435_761) >> 24).to_le_bytes()).collect()
     }
 
     #[test]

@@ -23,9 +23,32 @@ pub(crate) struct RawStr<'a> {
 /// A position in a text.
 #[derive(Debug, Clone)]
 pub(crate) struct Scanner<'a> {
-    text: &'a [u8],
-    at: usize,
+    length: usize,
+    /// What has not been read yet.
+    rest: &'a [u8],
 }
+
+/// How much deeper a byte leads, modulo 2³².
+const DEPTH: [u32; 256] = {
+    let mut depth = [0; 256];
+    depth[b'{' as usize] = 1;
+    depth[b'[' as usize] = 1;
+    depth[b'}' as usize] = u32::MAX;
+    depth[b']' as usize] = u32::MAX;
+    depth
+};
+
+/// Whether a byte can stand in a number.
+const NUMERIC: [bool; 256] = {
+    let mut numeric = [false; 256];
+    let bytes = b"0123456789.-+eE";
+    let mut index = 0;
+    while index < bytes.len() {
+        numeric[bytes[index] as usize] = true;
+        index += 1;
+    }
+    numeric
+};
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
@@ -39,46 +62,64 @@ const fn equal_bytes(word: u64, byte: u8) -> u64 {
 
 impl<'a> Scanner<'a> {
     pub(crate) fn new(text: &'a [u8]) -> Scanner<'a> {
-        Scanner { text, at: 0 }
+        Scanner { length: text.len(), rest: text }
     }
 
     /// How far the text has been read.
+    #[inline]
     pub(crate) fn offset(&self) -> usize {
-        self.at
+        self.length - self.rest.len()
     }
 
+    #[cold]
     fn wrong<T>(&self, expected: &'static str) -> Result<T, Stop> {
-        if self.at >= self.text.len() { Err(Stop::End) } else { Err(Stop::Wrong { at: self.at, expected }) }
+        if self.rest.is_empty() { Err(Stop::End) } else { Err(Stop::Wrong { at: self.offset(), expected }) }
+    }
+
+    /// The next eight bytes, if there are so many.
+    #[inline]
+    fn word(&self) -> Option<u64> {
+        self.rest.first_chunk::<8>().map(|chunk| u64::from_le_bytes(*chunk))
     }
 
     /// The next byte that is not white space, which is not consumed.
     #[inline]
     pub(crate) fn peek(&mut self) -> Result<u8, Stop> {
-        loop {
-            match self.text.get(self.at) {
-                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
-                Some(byte) => return Ok(*byte),
-                None => return Err(Stop::End),
+        match self.rest.first() {
+            Some(byte) if *byte > b' ' => Ok(*byte),
+            _ => self.peek_after_space(),
+        }
+    }
+
+    fn peek_after_space(&mut self) -> Result<u8, Stop> {
+        while let Some(word) = self.word() {
+            // The high bit of every byte above a space: JSON's white space is all below, and nothing else may be.
+            let solid = (((word & !HIGHS) + ONES * (0x7f - b' ') as u64) | word) & HIGHS;
+            self.rest = &self.rest[solid.trailing_zeros() as usize / 8..];
+            if solid != 0 {
+                break;
             }
         }
+        while let Some((byte, rest)) = self.rest.split_first() {
+            if *byte > b' ' {
+                return Ok(*byte);
+            }
+            self.rest = rest;
+        }
+        Err(Stop::End)
     }
 
     /// Consumes `byte` after white space.
     #[inline]
     pub(crate) fn expect(&mut self, byte: u8, expected: &'static str) -> Result<(), Stop> {
-        if self.peek()? == byte {
-            self.at += 1;
-            Ok(())
-        } else {
-            self.wrong(expected)
-        }
+        if self.accept(byte)? { Ok(()) } else { self.wrong(expected) }
     }
 
     /// Consumes `byte` after white space if it is there.
     #[inline]
     pub(crate) fn accept(&mut self, byte: u8) -> Result<bool, Stop> {
         let found = self.peek()? == byte;
-        self.at += usize::from(found);
+        self.rest = &self.rest[usize::from(found)..];
         Ok(found)
     }
 
@@ -86,13 +127,16 @@ impl<'a> Scanner<'a> {
     /// that nothing has been read of it yet.
     #[inline]
     pub(crate) fn next_member(&mut self, first: &mut bool, close: u8) -> Result<bool, Stop> {
-        if self.accept(close)? {
+        let byte = self.peek()?;
+        if byte == b',' && !*first {
+            self.rest = &self.rest[1..];
+            return Ok(true);
+        }
+        if byte == close {
+            self.rest = &self.rest[1..];
             return Ok(false);
         }
-        if !std::mem::take(first) {
-            self.expect(b',', "`,` or the end of the list")?;
-        }
-        Ok(true)
+        if std::mem::take(first) { Ok(true) } else { self.wrong("`,` or the end of the list") }
     }
 
     /// Consumes a key and its colon.
@@ -107,9 +151,9 @@ impl<'a> Scanner<'a> {
     #[inline]
     pub(crate) fn string(&mut self) -> Result<RawStr<'a>, Stop> {
         self.expect(b'"', "a string")?;
-        let from = self.at;
+        let body = self.rest;
         let escaped = self.skip_string_body()?;
-        Ok(RawStr { bytes: &self.text[from..self.at - 1], escaped })
+        Ok(RawStr { bytes: &body[..body.len() - self.rest.len() - 1], escaped })
     }
 
     /// Steps over the rest of a string and its closing quote; tells whether it holds an escape.
@@ -118,26 +162,27 @@ impl<'a> Scanner<'a> {
         let mut escaped = false;
         loop {
             // Eight bytes at a time up to a quote or a backslash.
-            while let Some(chunk) = self.text.get(self.at..).and_then(<[u8]>::first_chunk::<8>) {
-                let word = u64::from_le_bytes(*chunk);
+            while let Some(word) = self.word() {
                 let hits = equal_bytes(word, b'"') | equal_bytes(word, b'\\');
+                self.rest = &self.rest[hits.trailing_zeros() as usize / 8..];
                 if hits != 0 {
-                    self.at += hits.trailing_zeros() as usize / 8;
                     break;
                 }
-                self.at += 8;
             }
-            match self.text.get(self.at) {
-                Some(b'"') => {
-                    self.at += 1;
+            match self.rest {
+                [b'"', rest @ ..] => {
+                    self.rest = rest;
                     return Ok(escaped);
                 }
-                Some(b'\\') => {
+                [b'\\', _, rest @ ..] => {
                     escaped = true;
-                    self.at += 2;
+                    self.rest = rest;
                 }
-                Some(_) => self.at += 1,
-                None => return Err(Stop::End),
+                [] | [b'\\'] => {
+                    self.rest = &[];
+                    return Err(Stop::End);
+                }
+                [_, rest @ ..] => self.rest = rest,
             }
         }
     }
@@ -146,15 +191,15 @@ impl<'a> Scanner<'a> {
     #[inline]
     pub(crate) fn number(&mut self) -> Result<&'a [u8], Stop> {
         self.peek()?;
-        let rest = &self.text[self.at..];
-        let length = rest.iter().position(|byte| !matches!(byte, b'0'..=b'9' | b'.' | b'-' | b'+' | b'e' | b'E'));
+        let length = self.rest.iter().position(|byte| !NUMERIC[usize::from(*byte)]);
         // A number at the very end may go on in the next piece of the text.
         let length = length.ok_or(Stop::End)?;
         if length == 0 {
             return self.wrong("a number");
         }
-        self.at += length;
-        Ok(&rest[..length])
+        let (number, rest) = self.rest.split_at(length);
+        self.rest = rest;
+        Ok(number)
     }
 
     /// Consumes a number, or the number inside a string; anything else is stepped over and is `None`.
@@ -170,17 +215,16 @@ impl<'a> Scanner<'a> {
     /// Consumes a value of any kind and returns its text.
     pub(crate) fn raw_value(&mut self) -> Result<&'a [u8], Stop> {
         self.peek()?;
-        let from = self.at;
+        let value = self.rest;
         self.skip_value()?;
-        Ok(&self.text[from..self.at])
+        Ok(&value[..value.len() - self.rest.len()])
     }
 
     /// Steps over a value of any kind.
-    #[inline]
     pub(crate) fn skip_value(&mut self) -> Result<(), Stop> {
         match self.peek()? {
             b'"' => {
-                self.at += 1;
+                self.rest = &self.rest[1..];
                 self.skip_string_body().map(drop)
             }
             b'{' | b'[' => self.skip_nested(),
@@ -191,33 +235,26 @@ impl<'a> Scanner<'a> {
 
     /// Steps over an object or an array by counting brackets outside of strings.
     fn skip_nested(&mut self) -> Result<(), Stop> {
-        let mut depth = 0_usize;
+        let mut depth = 0_u32;
         loop {
-            let Some(byte) = self.text.get(self.at) else { return Err(Stop::End) };
-            self.at += 1;
-            match byte {
-                b'{' | b'[' => depth += 1,
-                b'}' | b']' => {
-                    depth -= 1;
-                    if depth == 0 {
-                        return Ok(());
-                    }
-                }
-                b'"' => {
-                    self.skip_string_body()?;
-                }
-                _ => {}
+            let stop = self.rest.iter().position(|byte| {
+                depth = depth.wrapping_add(DEPTH[usize::from(*byte)]);
+                depth == 0 || *byte == b'"'
+            });
+            self.rest = &self.rest[stop.ok_or(Stop::End)? + 1..];
+            if depth == 0 {
+                return Ok(());
             }
+            self.skip_string_body()?;
         }
     }
 
     /// Steps over `true`, `false`, `null` and what sloppy writers put in their place (`NaN`, `Infinity`).
     fn skip_word(&mut self) -> Result<(), Stop> {
-        let rest = &self.text[self.at..];
-        match rest.iter().position(|byte| !byte.is_ascii_alphabetic()) {
+        match self.rest.iter().position(|byte| !byte.is_ascii_alphabetic()) {
             Some(0) => self.wrong("a value"),
             Some(length) => {
-                self.at += length;
+                self.rest = &self.rest[length..];
                 Ok(())
             }
             None => Err(Stop::End),

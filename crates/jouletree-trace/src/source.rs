@@ -7,6 +7,9 @@ use std::sync::Arc;
 use crate::error::TraceError;
 use crate::input::{Input, Progress};
 
+/// How much of a file can be looked at as soon as it is open.
+const BEGINNING: usize = 64;
+
 /// What some editors put before the text of a file.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -35,7 +38,7 @@ impl Source {
         &self.name
     }
 
-    /// Opens it, unpacking gzip.
+    /// Opens it, unpacking gzip and leaving out a byte order mark; the beginning is in the window already.
     pub(crate) fn open(&self, progress: &Progress) -> Result<Input, TraceError> {
         let input = match &self.content {
             Content::File(path) => Input::open(path, progress),
@@ -45,7 +48,8 @@ impl Source {
             Content::Memory(bytes) => Ok(Input::plain(Cursor::new(bytes.clone()))),
         };
         let mut input = input.map_err(|error| TraceError::Io { file: self.name.clone(), error })?;
-        input.more();
+        // A piece may be as short as the reader below likes.
+        while input.window().len() < BEGINNING && input.more() {}
         if input.window().starts_with(BYTE_ORDER_MARK) {
             input.consume(BYTE_ORDER_MARK.len());
         }

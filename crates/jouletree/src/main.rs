@@ -2,6 +2,7 @@
 
 mod account;
 mod cli;
+mod columns;
 mod inputs;
 mod json;
 mod progress;

@@ -1,12 +1,12 @@
 //! Tables for people.
 
 use anyhow::Result;
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use jouletree_account::{EnergyTree, Tef, TefEntry, t2e};
 use jouletree_model::{DeviceEnergy, Footprint, Joules, Nanos, Pass, StepEnergy};
 use serde::Serialize;
 
 use crate::cli::ViewArgs;
+use crate::columns::{Columns, Keep};
 
 /// How wide a bar of the whole is.
 const BAR: usize = 20;
@@ -41,28 +41,6 @@ fn unattributed(balance: &DeviceEnergy) -> Option<String> {
     ))
 }
 
-fn table(header: &[&str], right_from: usize) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(header);
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
-        if index >= right_from {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table
-}
-
-fn written(table: &Table) -> String {
-    let mut text = String::new();
-    for line in table.lines() {
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
-}
-
 fn share(part: Joules, whole: Joules) -> f64 {
     if whole.0 > 0.0 { part.0 / whole.0 } else { 0.0 }
 }
@@ -80,14 +58,15 @@ fn bar(share: f64) -> String {
 
 /// The balance of every device.
 pub fn devices(footprint: &Footprint) -> String {
-    let mut table = table(&["device", "kind", "measured", "attributed", "unattributed", "busy", "metered"], 2);
+    let header = ["device", "kind", "measured", "attributed", "unattributed", "busy", "metered"];
+    let mut table = Columns::new(&header).left(0).left(1);
     for balance in &footprint.devices {
         let Some(measured) = balance.measured else {
-            table.add_row(vec![balance.device.to_string(), "no power".to_owned()]);
+            table.row(vec![balance.device.to_string(), "no power".to_owned()]);
             continue;
         };
         let with_share = |energy: Joules| format!("{energy} ({})", percent(share(energy, measured)));
-        table.add_row(vec![
+        table.row(vec![
             balance.device.to_string(),
             balance.kind.map(|kind| kind.to_string()).unwrap_or_default(),
             measured.to_string(),
@@ -97,24 +76,22 @@ pub fn devices(footprint: &Footprint) -> String {
             balance.metered.to_string(),
         ]);
     }
-    written(&table)
+    table.text()
 }
 
 /// The layers, as deep as asked for, the largest first.
 pub fn tree(tree: &EnergyTree, view: &ViewArgs) -> String {
     let header = ["layer", "energy", "share", "", "forward", "backward", "optimizer", "power", "ops"];
-    let mut drawing = Drawing { table: table(&header, 1), whole: tree.energy, smallest: view.min_share / 100.0 };
-    if let Some(bars) = drawing.table.column_mut(3) {
-        bars.set_cell_alignment(CellAlignment::Left);
-    }
+    let table = Columns::new(&header).left(3).shorten(0, Keep::Start).optional(&[8, 7, 3]);
+    let mut drawing = Drawing { table, whole: tree.energy, smallest: view.min_share / 100.0 };
     drawing.row(&tree.name, tree);
     drawing.children(tree, "", view.depth);
-    written(&drawing.table)
+    drawing.table.text()
 }
 
 /// A tree on its way into a table.
 struct Drawing {
-    table: Table,
+    table: Columns,
     whole: Joules,
     /// The smallest share of the whole that is worth a row.
     smallest: f64,
@@ -123,20 +100,20 @@ struct Drawing {
 impl Drawing {
     fn row(&mut self, name: &str, node: &EnergyTree) {
         let pass = |pass: Pass| match node.passes.get(&pass) {
-            Joules(0.0) => Cell::new("·"),
-            energy => Cell::new(energy),
+            Joules(0.0) => "·".to_owned(),
+            energy => energy.to_string(),
         };
         let part = share(node.energy, self.whole);
-        self.table.add_row(vec![
-            Cell::new(name),
-            Cell::new(node.energy),
-            Cell::new(percent(part)),
-            Cell::new(bar(part)),
+        self.table.row(vec![
+            name.to_owned(),
+            node.energy.to_string(),
+            percent(part),
+            bar(part),
             pass(Pass::Forward),
             pass(Pass::Backward),
             pass(Pass::Optimizer),
-            Cell::new(node.power().map(|power| power.to_string()).unwrap_or_default()),
-            Cell::new(node.count),
+            node.power().map(|power| power.to_string()).unwrap_or_default(),
+            node.count.to_string(),
         ]);
     }
 
@@ -169,10 +146,11 @@ impl Drawing {
 /// Operations in the order given.
 pub fn operations(tef: &Tef, entries: &[&TefEntry]) -> String {
     let total = tef.total();
+    let header = ["operation", "type", "pass", "device", "energy", "share", "power", "time", "count"];
     let mut table =
-        table(&["operation", "type", "pass", "device", "energy", "share", "power", "time", "count"], 4);
+        Columns::new(&header).left(2).left(3).shorten(1, Keep::Start).shorten(0, Keep::End).optional(&[1, 8, 7]);
     for entry in entries {
-        table.add_row(vec![
+        table.row(vec![
             entry.path.to_string(),
             entry.op_type.to_string(),
             entry.pass.to_string(),
@@ -184,21 +162,18 @@ pub fn operations(tef: &Tef, entries: &[&TefEntry]) -> String {
             entry.count.to_string(),
         ]);
     }
-    written(&table)
+    table.text()
 }
 
 /// Forward, backward, optimizer.
 pub fn passes(tef: &Tef) -> String {
     let total = tef.total();
-    let mut table = table(&["pass", "energy", "share", ""], 1);
-    if let Some(bars) = table.column_mut(3) {
-        bars.set_cell_alignment(CellAlignment::Left);
-    }
+    let mut table = Columns::new(&["pass", "energy", "share", ""]).left(0).left(3);
     for (pass, energy) in tef.by_pass().iter() {
         let part = share(energy, total);
-        table.add_row(vec![pass.to_string(), energy.to_string(), percent(part), bar(part)]);
+        table.row(vec![pass.to_string(), energy.to_string(), percent(part), bar(part)]);
     }
-    written(&table)
+    table.text()
 }
 
 /// What each step used.
@@ -206,14 +181,14 @@ pub fn steps(footprint: &Footprint) -> String {
     if footprint.steps.is_empty() {
         return "the trace does not tell steps\n".to_owned();
     }
-    let mut table = table(&["step", "device", "energy", "time"], 2);
+    let mut table = Columns::new(&["step", "device", "energy", "time"]).left(0).left(1);
     for StepEnergy { device, step, energy, busy } in &footprint.steps {
         let device = footprint.devices.get(*device).map(|balance| balance.device.to_string()).unwrap_or_default();
         let step = step.number().map_or_else(|| "none".to_owned(), |number| number.to_string());
         let busy: Nanos = *busy;
-        table.add_row(vec![step, device, energy.to_string(), busy.to_string()]);
+        table.row(vec![step, device, energy.to_string(), busy.to_string()]);
     }
-    written(&table)
+    table.text()
 }
 
 /// Rows as CSV with a header.

@@ -40,7 +40,7 @@ fn devices_are_told_apart() {
     };
     assert_eq!(names(timeline()), ["host/cpu:0"]);
     let ranks = ranks();
-    assert_eq!(names(&ranks), ["host/cpu:0", "host/gpu:0", "host/gpu:1"]);
+    assert_eq!(names(ranks), ["host/cpu:0", "host/gpu:0", "host/gpu:1"]);
     for row in list(ranks, "devices") {
         assert_eq!(row["kind"], "estimated");
         assert_eq!(number(row, "uncovered_s"), 0.0);
@@ -51,7 +51,7 @@ fn devices_are_told_apart() {
 #[test]
 fn every_pass_is_there() {
     for result in [timeline(), ranks()] {
-        let passes: BTreeSet<&str> = list(&result, "ops").iter().map(|op| text(op, "pass")).collect();
+        let passes: BTreeSet<&str> = list(result, "ops").iter().map(|op| text(op, "pass")).collect();
         assert_eq!(passes, BTreeSet::from(["backward", "forward", "optimizer"]));
         let tree = result["tree"]["passes"].as_object().expect("an object");
         assert_eq!(tree.len(), 3);
@@ -128,7 +128,7 @@ fn steps_are_known() {
     };
     assert_eq!(numbers(timeline()), BTreeSet::from([5]));
     let ranks = ranks();
-    assert_eq!(numbers(&ranks), BTreeSet::from([3, 4]));
+    assert_eq!(numbers(ranks), BTreeSet::from([3, 4]));
     assert_eq!(list(ranks, "steps").len(), 6, "two steps on each of three devices");
 }
 
@@ -161,7 +161,7 @@ fn a_kept_run_is_shown_in_every_way() {
                 let choices = [&[][..], &["--summarize"], &["--pass", "backward", "--by-power", "--top", "3"]];
                 // Devices and steps are those of the whole run, whatever is chosen.
                 let choices = if matches!(by, "device" | "step") { &choices[..1] } else { &choices };
-                for options in choices {
+                for options in choices.iter().copied() {
                     let arguments = [&["show", &folder, "--by", by, "--format", format], options].concat();
                     let shown = run(&arguments);
                     assert_eq!(shown.stderr, "", "{arguments:?}");

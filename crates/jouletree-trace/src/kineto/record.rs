@@ -24,8 +24,9 @@ pub(super) struct Recording {
     pub(super) rank: Option<i64>,
     pub(super) warnings: Vec<Warning>,
     base: i64,
-    counts: BTreeMap<(Device, u32), u64>,
-    categories: FxHashMap<u32, Category>,
+    /// Events by GPU, `None` being the host, and category.
+    counts: BTreeMap<(Option<u32>, u32), u64>,
+    last_category: (Vec<u8>, Option<(Category, u32)>),
     thread_numbers: FxHashMap<Box<[u8]>, u32>,
     /// The last thread looked up: events of one thread come in runs.
     last_thread: (Vec<u8>, u32),
@@ -132,7 +133,7 @@ impl Recording {
             warnings: Vec::new(),
             base: 0,
             counts: BTreeMap::new(),
-            categories: FxHashMap::default(),
+            last_category: (Vec::new(), None),
             thread_numbers: FxHashMap::default(),
             last_thread: (Vec::new(), u32::MAX),
             bad: BTreeMap::new(),
@@ -168,15 +169,26 @@ impl Recording {
         number
     }
 
+    /// The category of an event and its name's number. Events of one category come in runs.
+    fn category(&mut self, event: &ChromeEvent<'_>) -> (Category, u32) {
+        let (last, known) = &self.last_category;
+        if last.as_slice() == event.category.bytes
+            && let Some(known) = known
+        {
+            return *known;
+        }
+        let name = self.names.raw(event.category);
+        let category = match self.names.get(name).as_ref() {
+            // Written without Kineto: every event is an operator.
+            "" => Category::Host(HostSort::Operator),
+            name => category(name),
+        };
+        self.last_category = (event.category.bytes.to_vec(), Some((category, name)));
+        (category, name)
+    }
+
     fn complete(&mut self, event: &ChromeEvent<'_>, offset: u64) {
-        let category_name = self.names.raw(event.category);
-        let category = *self.categories.entry(category_name).or_insert_with(|| {
-            match self.names.get(category_name).as_ref() {
-                // Written without Kineto: every event is an operator.
-                "" => Category::Host(HostSort::Operator),
-                name => category(name),
-            }
-        });
+        let (category, category_name) = self.category(event);
         let gpu = match category {
             Category::Gpu(_) => {
                 let index = event.args.device.or_else(|| integer(event.pid));
@@ -184,8 +196,7 @@ impl Recording {
             }
             _ => None,
         };
-        let device = gpu.map_or(Device::new(DeviceClass::Cpu, 0), |index| Device::new(DeviceClass::Gpu, index));
-        *self.counts.entry((device, category_name)).or_default() += 1;
+        *self.counts.entry((gpu, category_name)).or_default() += 1;
         if let Category::Dropped = category {
             return;
         }
@@ -256,8 +267,8 @@ impl Recording {
             self.warnings.push(Warning::new(&self.file, message));
         }
         let counts = std::mem::take(&mut self.counts);
-        let counts = counts.into_iter().map(|((device, category), events)| ReadCount {
-            device,
+        let counts = counts.into_iter().map(|((gpu, category), events)| ReadCount {
+            device: gpu.map_or(Device::new(DeviceClass::Cpu, 0), |index| Device::new(DeviceClass::Gpu, index)),
             category: self.names.get(category).into_owned(),
             events,
         });

@@ -1,6 +1,6 @@
 //! Kineto traces.
 
-use super::{Document, Expected, Random, Style, Writer, assemble};
+use super::{Document, Event, Expected, Random, Style, Writer, assemble};
 
 /// A random trace that follows from `seed`.
 pub fn document(seed: u64, events: usize, style: Style) -> Document {
@@ -16,8 +16,6 @@ pub fn document(seed: u64, events: usize, style: Style) -> Document {
         assemble(&mut writer, &[version], events, &[rank, base])
     }
 }
-
-type Event = (String, Option<(String, String)>, Option<Expected>);
 
 fn event(writer: &mut Writer, base: i64) -> Event {
     match writer.random.below(12) {

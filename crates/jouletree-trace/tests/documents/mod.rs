@@ -43,6 +43,9 @@ impl Document {
     }
 }
 
+/// The text of an event, and what [`Written`] keeps of it.
+pub type Event = (String, Option<(String, String)>, Option<Expected>);
+
 /// A small random number generator (splitmix64), so that a document follows from one number.
 #[derive(Debug, Clone)]
 pub struct Random(pub u64);
@@ -183,7 +186,7 @@ impl Writer {
 pub fn assemble(
     writer: &mut Writer,
     before: &[(&str, String)],
-    events: Vec<(String, Option<(String, String)>, Option<Expected>)>,
+    events: Vec<Event>,
     after: &[(&str, String)],
 ) -> Document {
     let mut document = Document { text: String::from("{"), ..Document::default() };

@@ -1,6 +1,6 @@
 //! TensorFlow timelines.
 
-use super::{Document, Expected, Random, Style, Writer, assemble};
+use super::{Document, Event, Expected, Random, Style, Writer, assemble};
 
 /// Processes by number, and the device that each is.
 const PROCESSES: [(&str, Option<&str>); 4] = [
@@ -9,8 +9,6 @@ const PROCESSES: [(&str, Option<&str>); 4] = [
     ("/job:localhost/replica:0/task:0/device:CPU:0 Tensors", None),
     ("/device:GPU:1/stream:all Compute", Some("host/gpu:1")),
 ];
-
-type Event = (String, Option<(String, String)>, Option<Expected>);
 
 /// A random timeline that follows from `seed`.
 pub fn document(seed: u64, events: usize, style: Style) -> Document {
