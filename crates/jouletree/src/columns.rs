@@ -153,11 +153,15 @@ mod tests {
 
     #[test]
     fn names_give_way_to_numbers_in_a_narrow_terminal() {
-        let text = columns().text_within(Some(50));
-        assert!(text.lines().all(|line| line.chars().count() <= 50), "{text}");
-        assert!(
-            text.contains("layer_0/MatMul") && text.contains("ampere_sgem…") && text.contains("12.3 J"),
-            "{text}"
-        );
+        let text = columns().text_within(Some(56));
+        assert!(text.lines().all(|line| line.chars().count() <= 56), "{text}");
+        assert!(text.contains("…/encoder/layer_0/MatMul") && text.contains("12.3 J"), "{text}");
+    }
+
+    #[test]
+    fn columns_that_matter_less_are_left_out() {
+        let text = columns().optional(&[1]).text_within(Some(40));
+        assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
+        assert!(!text.contains("type") && text.contains("encoder/layer_0/MatMul  12.3 J"), "{text}");
     }
 }
