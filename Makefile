@@ -27,9 +27,17 @@ demo: toolchain ## Build jouletree and account the sample trace
 test: format lint licences text sample ## Run every check and every test
 	$(CARGO) test --workspace --locked
 
+# The peers live in an environment of their own. BENCH passes arguments on: make bench BENCH='align --quick'
+BENCH_VENV := $(TARGET_DIR)/bench-venv
+
 .PHONY: bench
-bench: toolchain ## Measure speed and print it beside its targets and peers
-	$(CARGO) run --release --locked -p jouletree-bench
+bench: toolchain $(BENCH_VENV)/ready ## Measure speed and print it beside its targets and peers
+	$(CARGO) run --release --locked -p jouletree-bench -- --peers '$(BENCH_VENV)/bin/python' $(BENCH)
+
+$(BENCH_VENV)/ready: benches/requirements.txt | python
+	$(PYTHON) -m venv '$(BENCH_VENV)'
+	'$(BENCH_VENV)/bin/python' -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
 
 .PHONY: fuzz
 fuzz: toolchain ## Fuzz every reader, each for FUZZ_SECONDS (60)

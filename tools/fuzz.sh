@@ -12,8 +12,8 @@ cd "$(dirname "$0")/.."
 target_dir=${TARGET_DIR:-$PWD/target}
 
 if [ ! -f fuzz/Cargo.toml ]; then
-    echo 'fuzz: there is no fuzz/Cargo.toml, so there is nothing to fuzz'
-    exit 0
+    echo 'fuzz: fuzz/Cargo.toml is missing; restore it from the repository' >&2
+    exit 1
 fi
 
 tools=${JOULETREE_CACHE:-$target_dir}/tools

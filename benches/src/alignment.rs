@@ -16,9 +16,13 @@ use crate::workload::{OPS, Shape, Workload, lane_events};
 /// How often each number of threads is measured.
 const ROUNDS: usize = 7;
 
+/// How many events share an entry of their lane's index: a private matter of `Lane`, too small for the operating
+/// system to see.
+const EVENTS_PER_INDEX_ENTRY: f64 = 1024.0;
+
 /// Measures alignment alone.
 pub fn figures(setup: &Setup) -> Result<Vec<Figure>> {
-    let memory = memory_per_event(setup.events())?;
+    let memory = memory_per_event(setup.events());
     let mut figures = Vec::new();
     for (shape, what, target) in [
         (Shape::flat(4), "4 lanes a device", Some(Target::AtLeast(70.0))),
@@ -26,11 +30,12 @@ pub fn figures(setup: &Setup) -> Result<Vec<Figure>> {
         (Shape::nested(1), "1 lane, nested 3 deep", None),
     ] {
         let scaling = shape == Shape::flat(4) || shape == Shape::flat(1);
-        let workload = Workload::new(setup.events(), 8, shape)?;
+        let workload = Workload::new(setup.events(), setup.devices(), shape)?;
         let speed = interleaved(&workload)?;
         figures.push(Figure {
             what: format!("align, {what}"),
             value: workload.events() as f64 / speed.one.cpu / 1e6,
+            decimals: 1,
             unit: "M events/s a core",
             target,
             detail: format!(
@@ -44,9 +49,16 @@ pub fn figures(setup: &Setup) -> Result<Vec<Figure>> {
             figures.push(Figure {
                 what: format!("align, {what}, 2 threads over 1"),
                 value: speed.one.wall / speed.two.wall,
+                decimals: 2,
                 unit: "×",
                 target: Some(Target::AtLeast(1.9)),
-                detail: format!("{:.0} M events/s on the wall", workload.events() as f64 / speed.two.wall / 1e6),
+                detail: format!(
+                    "{:.0} M events/s on the wall; 2 threads use {:.2} × the processor time of 1; \
+                     threads that share nothing reach {:.2} × at the same time",
+                    workload.events() as f64 / speed.two.wall / 1e6,
+                    speed.two.cpu / speed.one.cpu,
+                    speed.machine
+                ),
                 peers: Vec::new(),
             });
         }
@@ -59,22 +71,36 @@ pub fn figures(setup: &Setup) -> Result<Vec<Figure>> {
 struct Speed {
     one: Took,
     two: Took,
+    /// What two threads that share nothing gained over one meanwhile: no more can be had from the machine.
+    machine: f64,
     conservation_error: f64,
 }
 
 /// Alternates between one and two threads, so that whatever else the machine does falls on both.
 fn interleaved(workload: &Workload) -> Result<Speed> {
     let (single, double) = (pool(1)?, pool(2)?);
-    let mut speed = Speed { one: Took::FOREVER, two: Took::FOREVER, conservation_error: 0.0 };
+    let mut speed = Speed { one: Took::FOREVER, two: Took::FOREVER, machine: 0.0, conservation_error: 0.0 };
+    let (mut spun_one, mut spun_two) = (Took::FOREVER, Took::FOREVER);
     for _ in 0..ROUNDS {
-        for (threads, best) in [(&single, &mut speed.one), (&double, &mut speed.two)] {
+        for (threads, best, spun) in
+            [(&single, &mut speed.one, &mut spun_one), (&double, &mut speed.two, &mut spun_two)]
+        {
             let (tallies, took) = timed(|| Ok(threads.install(|| align(workload))))?;
             *best = best.best(took);
             speed.conservation_error = speed.conservation_error.max(conservation_error(workload, &tallies));
+            let (_, took) = timed(|| Ok(threads.install(|| rayon::join(spin, spin))))?;
+            *spun = spun.best(took);
         }
     }
+    speed.machine = spun_one.wall / spun_two.wall;
     ensure!(speed.conservation_error < 1e-9, "the sweep lost energy: relative {}", speed.conservation_error);
     Ok(speed)
+}
+
+/// Work of some 30 ms that needs a processor and nothing else.
+fn spin() -> u64 {
+    let mut random = crate::Random::new(1);
+    (0..10_000_000).map(|_| random.below(1 << 20)).sum()
 }
 
 /// A pool of exactly this many threads.
@@ -104,29 +130,30 @@ fn measured_peers(setup: &Setup) -> Result<Vec<crate::figure::Peer>> {
     setup.peers.measure("align", &[file.as_os_str(), expected.as_ref()], &peers::ALIGNING_EARLIER)
 }
 
-/// What an event takes in memory with its share of its lane's index, seen from the operating system where it tells.
-fn memory_per_event(events: usize) -> Result<Figure> {
+/// What an event takes in memory with its share of its lane's index, and what the operating system saw of it.
+fn memory_per_event(events: usize) -> Figure {
     let before = resident_bytes();
     let lane = Lane::new(0, "lane", lane_events(events, Shape::flat(1), Nanos(0), &mut crate::Random::new(3)));
     let growth = resident_bytes().zip(before).map(|(after, before)| after.saturating_sub(before));
     let own = size_of::<Event>();
-    let measured = growth.map(|growth| growth as f64 / lane.events().len() as f64);
-    Ok(Figure {
+    let index = size_of::<Nanos>() as f64 / EVENTS_PER_INDEX_ENTRY;
+    let seen = growth.map(|growth| {
+        format!("; resident memory grew by {:.2} for each of them", growth as f64 / lane.events().len() as f64)
+    });
+    Figure {
         what: "memory, an event at rest in its lane".to_owned(),
-        value: measured.unwrap_or(own as f64),
+        value: own as f64 + index,
+        decimals: 3,
         unit: "bytes",
         target: Some(Target::AtMost(24.0)),
-        detail: match measured {
-            Some(measured) => format!("{own} of the event, {:.4} of its lane's index", measured - own as f64),
-            None => format!("{own} of the event; this system does not tell resident memory"),
-        },
+        detail: format!("{own} for the event, {index:.3} for its lane's index{}", seen.unwrap_or_default()),
         peers: Vec::new(),
-    })
+    }
 }
 
 fn resident_bytes() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let sums = fs::read_to_string("/proc/self/smaps_rollup").ok()?;
+    let line = sums.lines().find_map(|line| line.strip_prefix("Rss:"))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kilobytes * 1024)
 }

@@ -9,6 +9,8 @@ pub struct Figure {
     pub what: String,
     /// The result, in `unit`.
     pub value: f64,
+    /// How many decimals of it are printed.
+    pub decimals: usize,
     /// The unit, as it is printed.
     pub unit: &'static str,
     /// What was wanted, if anything was.
@@ -50,7 +52,7 @@ impl Figure {
     }
 
     fn result(&self) -> String {
-        format!("{} {}", digits(self.value), self.unit)
+        format!("{:.*} {}", self.decimals, self.value, self.unit)
     }
 
     fn cells(&self) -> [String; 6] {
@@ -83,18 +85,8 @@ impl std::fmt::Display for Peer {
     }
 }
 
-/// Three digits that count, or whole numbers.
-pub fn digits(value: f64) -> String {
-    match value.abs() {
-        size if size >= 100.0 => format!("{value:.0}"),
-        size if size >= 20.0 && value.fract() == 0.0 => format!("{value:.0}"),
-        size if size >= 20.0 => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
-    }
-}
-
-/// All figures as a table, for a terminal or as Markdown.
-pub fn table(figures: &[Figure], markdown: bool) -> String {
+/// All figures as a table, for a terminal or as Markdown, with what one must know to read it.
+pub fn table(figures: &[Figure], load: Option<&str>, markdown: bool) -> String {
     let mut table = Table::new();
     if markdown {
         table.load_style(presets::ASCII_MARKDOWN).set_content_arrangement(ContentArrangement::Disabled);
@@ -104,6 +96,11 @@ pub fn table(figures: &[Figure], markdown: bool) -> String {
     table.set_header(["figure", "jouletree", "target", "verdict", "detail", "peers, same unit"]);
     table.add_rows(figures.iter().map(Figure::cells));
     let mut text = format!("{table}\n");
+    if let Some(load) = load {
+        text += &format!(
+            "\nLoad of the machine before the run: {load}. What others do makes walls and scaling worse.\n"
+        );
+    }
     if figures.iter().flat_map(|figure| &figure.peers).any(|peer| !peer.measured) {
         text += "\n† not measured in this run: as measured earlier on a comparable machine.\n";
     }

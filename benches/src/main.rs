@@ -12,6 +12,7 @@ mod run_folder;
 mod traces;
 mod workload;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -73,6 +74,11 @@ impl Setup {
         if self.quick { 40_000_000 } else { 170_000_000 }
     }
 
+    /// On how many devices a workload runs: the work of each is worth sharing out, however small the workload.
+    fn devices(&self) -> usize {
+        if self.quick { 2 } else { 8 }
+    }
+
     /// How many events a workload has.
     fn events(&self) -> usize {
         if self.quick { 2_000_000 } else { 10_000_000 }
@@ -97,6 +103,7 @@ fn main() -> Result<()> {
         peers: Peers { python: arguments.peers, hta: arguments.hta },
         folder: tempfile::tempdir().context("cannot create a folder for the benchmarks' files")?,
     };
+    let load = load_average();
     let mut figures = Vec::new();
     for section in Section::value_variants() {
         if arguments.sections.is_empty() || arguments.sections.contains(section) {
@@ -105,6 +112,13 @@ fn main() -> Result<()> {
             figures.extend(measured);
         }
     }
-    print!("{}", figure::table(&figures, arguments.markdown));
-    Ok(())
+    let table = figure::table(&figures, load.as_deref(), arguments.markdown);
+    Ok(std::io::stdout().write_all(table.as_bytes())?)
+}
+
+/// How many processes wanted a processor in the last minute, where the system tells.
+fn load_average() -> Option<String> {
+    let averages = std::fs::read_to_string("/proc/loadavg").ok()?;
+    let processors = std::thread::available_parallelism().ok()?;
+    Some(format!("{} on {processors} processors", averages.split_whitespace().next()?))
 }

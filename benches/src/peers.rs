@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-use crate::figure::{Peer, digits};
+use crate::figure::Peer;
 
 /// A figure of a peer from an earlier measurement on a comparable machine.
 pub type Earlier = (&'static str, &'static str);
@@ -82,7 +82,10 @@ impl Peers {
         for line in String::from_utf8(output.stdout)?.lines() {
             let line: Line = serde_json::from_str(line).with_context(|| format!("peers.py printed `{line}`"))?;
             match line.value {
-                Some(value) => peers.push(Peer { name: line.peer, value: digits(value), measured: true }),
+                Some(value) => {
+                    let decimals = if value < 20.0 { 1 } else { 0 };
+                    peers.push(Peer { name: line.peer, value: format!("{value:.decimals$}"), measured: true });
+                }
                 None => eprintln!("  {} skipped: {}", line.peer, line.skipped.unwrap_or_default()),
             }
         }

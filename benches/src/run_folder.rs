@@ -1,5 +1,7 @@
 //! How many events a second go from the Parquet files of a run folder into a footprint.
 
+use std::path::Path;
+
 use anyhow::{Result, ensure};
 use jouletree_account::{Metered, Semantics, account};
 use jouletree_model::{Device, DeviceClass, Footprint, Kind, Op, OpTable, Pass, Trace};
@@ -18,7 +20,7 @@ const RUNS: usize = 5;
 /// Measures run folder to footprint on one thread.
 pub fn figures(setup: &Setup) -> Result<Vec<Figure>> {
     let path = setup.folder().join("run");
-    let events = write_run(&path, setup.events())?;
+    let events = write_run(&path, setup)?;
     let table = path.join("events.parquet");
     let bytes_per_event = table.metadata()?.len() as f64 / events as f64;
     let (footprint, took) = pool(1)?.install(|| best_of(RUNS, || footprint_of(&path)))?;
@@ -28,6 +30,7 @@ pub fn figures(setup: &Setup) -> Result<Vec<Figure>> {
     Ok(vec![Figure {
         what: "run folder → footprint".to_owned(),
         value: millions / took.cpu,
+        decimals: 1,
         unit: "M events/s a core",
         target: Some(Target::AtLeast(20.0)),
         detail: format!(
@@ -39,7 +42,7 @@ pub fn figures(setup: &Setup) -> Result<Vec<Figure>> {
     }])
 }
 
-fn footprint_of(path: &std::path::Path) -> Result<Footprint> {
+fn footprint_of(path: &Path) -> Result<Footprint> {
     let run = RunFolder::open(path)?;
     let trace = run.read_trace(1)?;
     let power = run.read_power()?;
@@ -54,9 +57,9 @@ fn metered<'a>(power: &'a [MeteredSeries]) -> Vec<Metered<'a>> {
     power.iter().map(metered).collect()
 }
 
-/// Writes a run of about so many events and says how many there are.
-fn write_run(path: &std::path::Path, events: usize) -> Result<usize> {
-    let workload = Workload::new(events, 8, Shape::flat(4).with_steps())?;
+/// Writes a run and says how many there are.
+fn write_run(path: &Path, setup: &Setup) -> Result<usize> {
+    let workload = Workload::new(setup.events(), setup.devices(), Shape::flat(4).with_steps())?;
     let mut trace = Trace { ops: ops(), ..Trace::default() };
     let mut power = Vec::new();
     for (index, (lanes, series)) in workload.devices.into_iter().enumerate() {

@@ -25,6 +25,7 @@ pub fn plain_figures(setup: &Setup) -> Result<Vec<Figure>> {
         figures.push(Figure {
             what: format!("Kineto JSON → footprint, {variant}"),
             value: measured.megabytes / measured.cpu,
+            decimals: 0,
             unit: "MB/s a core",
             target: Some(Target::AtLeast(450.0)),
             detail: format!(
@@ -51,6 +52,7 @@ pub fn gzip_figures(setup: &Setup) -> Result<Vec<Figure>> {
         figures.push(Figure {
             what: format!("Kineto JSON.gz → footprint, {variant}"),
             value: megabytes / measured.wall,
+            decimals: 0,
             unit: "MB/s of JSON on the wall",
             target: Some(Target::AtLeast(200.0)),
             detail: format!(

@@ -147,7 +147,8 @@ impl Block {
         let to = (from + BLOCK).min(events.len());
         let next = events.get(to).map_or(Nanos::MAX, |event| event.start);
         let starts = events[from + 1..to].iter().map(|event| event.start).chain([next]);
-        let is_flat = events[from..to].iter().zip(starts).all(|(event, next)| event.start < event.end && event.end <= next);
+        let is_flat =
+            events[from..to].iter().zip(starts).all(|(event, next)| event.start < event.end && event.end <= next);
         Block { end: events[from..to].iter().map(|event| event.end).max().unwrap_or_default(), is_flat }
     }
 }

@@ -12,10 +12,10 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use flate2::read::MultiGzDecoder;
 
-/// How much is read at once.
-const PIECE: usize = 1 << 20;
+/// How much is read at once: small enough to be parsed while it is still in the processor's cache.
+const PIECE: usize = 1 << 18;
 /// How many inflated pieces may wait to be parsed.
-const PIECES_AHEAD: usize = 4;
+const PIECES_AHEAD: usize = 16;
 
 /// How many bytes of its file a reader has consumed so far, for showing progress.
 #[derive(Debug, Clone, Default)]

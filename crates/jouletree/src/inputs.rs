@@ -1,5 +1,6 @@
 //! Inputs: trace files, run folders and power files as the user names them.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
@@ -13,6 +14,13 @@ use crate::progress::ReadingBar;
 
 /// Reads traces, several at once, and makes one of them.
 pub fn traces(paths: &[PathBuf]) -> Result<Trace> {
+    let mut seen = BTreeSet::new();
+    for path in paths {
+        // A path that cannot be resolved is reported when it is read.
+        if !seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
+            bail!("{}: given twice; its events would count twice", path.display());
+        }
+    }
     let progress: Vec<Progress> = paths.iter().map(|_| Progress::default()).collect();
     let _bar = ReadingBar::over(paths, progress.clone());
     let traces: Vec<Result<Trace>> =

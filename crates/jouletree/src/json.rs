@@ -47,7 +47,7 @@ pub struct OpRow<'a> {
 
 #[derive(Serialize)]
 pub struct StepRow<'a> {
-    step: Option<u32>,
+    step: u32,
     device: &'a Device,
     energy_j: f64,
     busy_s: f64,
@@ -113,7 +113,12 @@ pub fn op_rows<'a>(footprint: &'a Footprint, entries: impl Iterator<Item = &'a T
 pub fn step_rows(footprint: &Footprint) -> Vec<StepRow<'_>> {
     let row = |entry: &StepEnergy| {
         let device = &footprint.devices.get(entry.device)?.device;
-        Some(StepRow { step: entry.step.number(), device, energy_j: entry.energy.0, busy_s: entry.busy.seconds() })
+        Some(StepRow {
+            step: entry.step.number()?,
+            device,
+            energy_j: entry.energy.0,
+            busy_s: entry.busy.seconds(),
+        })
     };
     footprint.steps.iter().filter_map(row).collect()
 }

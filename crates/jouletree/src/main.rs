@@ -23,6 +23,7 @@ use cli::{Cli, Command};
 const WARNED: u8 = 3;
 
 fn main() -> ExitCode {
+    jouletree_run::silence_guarded_panics();
     let outcome = match Cli::parse().command {
         Command::Account(arguments) => account::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),

@@ -184,9 +184,8 @@ pub fn steps(footprint: &Footprint) -> String {
     let mut table = Columns::new(&["step", "device", "energy", "time"]).left(0).left(1);
     for StepEnergy { device, step, energy, busy } in &footprint.steps {
         let device = footprint.devices.get(*device).map(|balance| balance.device.to_string()).unwrap_or_default();
-        let step = step.number().map_or_else(|| "none".to_owned(), |number| number.to_string());
         let busy: Nanos = *busy;
-        table.row(vec![step, device, energy.to_string(), busy.to_string()]);
+        table.row(vec![step.0.to_string(), device, energy.to_string(), busy.to_string()]);
     }
     table.text()
 }
