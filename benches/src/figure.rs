@@ -68,7 +68,7 @@ impl Figure {
             target,
             self.verdict().to_owned(),
             self.detail.clone(),
-            peers.join(", "),
+            peers.join("; "),
         ]
     }
 
