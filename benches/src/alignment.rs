@@ -5,6 +5,7 @@ use std::fs;
 use anyhow::{Context, Result, ensure};
 use jouletree_account::{Tally, tally_device};
 use jouletree_model::{EnergySeries, Event, Joules, Lane, Nanos};
+use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::Setup;
@@ -16,9 +17,9 @@ use crate::workload::{OPS, Shape, Workload, lane_events};
 /// How often each number of threads is measured.
 const ROUNDS: usize = 7;
 
-/// How many events share an entry of their lane's index: a private matter of `Lane`, too small for the operating
-/// system to see.
-const EVENTS_PER_INDEX_ENTRY: f64 = 1024.0;
+/// What a lane's index takes for each event: 16 bytes for 1024 of them. A private matter of `Lane`, too small for the
+/// operating system to see.
+const INDEX_BYTES: f64 = 16.0 / 1024.0;
 
 /// Measures alignment alone.
 pub fn figures(setup: &Setup) -> Result<Vec<Figure>> {
@@ -109,9 +110,11 @@ pub fn pool(threads: usize) -> Result<ThreadPool> {
 }
 
 fn align(workload: &Workload) -> Vec<Tally> {
-    let tally =
-        |(lanes, series): &(Vec<Lane>, EnergySeries)| tally_device(&lanes.iter().collect::<Vec<_>>(), series, OPS);
-    workload.devices.iter().map(tally).collect()
+    // As `account` does it: devices side by side, each in one part where there are more devices than cores.
+    let tally = |(lanes, series): &(Vec<Lane>, EnergySeries)| {
+        tally_device(&lanes.iter().collect::<Vec<_>>(), series, OPS, 1)
+    };
+    workload.devices.par_iter().map(tally).collect()
 }
 
 fn conservation_error(workload: &Workload, tallies: &[Tally]) -> f64 {
@@ -130,23 +133,22 @@ fn measured_peers(setup: &Setup) -> Result<Vec<crate::figure::Peer>> {
     setup.peers.measure("align", &[file.as_os_str(), expected.as_ref()], &peers::ALIGNING_EARLIER)
 }
 
-/// What an event takes in memory with its share of its lane's index, and what the operating system saw of it.
+/// What an event takes in memory, its share of its lane's index, and what the operating system saw of both.
 fn memory_per_event(events: usize) -> Figure {
     let before = resident_bytes();
     let lane = Lane::new(0, "lane", lane_events(events, Shape::flat(1), Nanos(0), &mut crate::Random::new(3)));
     let growth = resident_bytes().zip(before).map(|(after, before)| after.saturating_sub(before));
     let own = size_of::<Event>();
-    let index = size_of::<Nanos>() as f64 / EVENTS_PER_INDEX_ENTRY;
     let seen = growth.map(|growth| {
         format!("; resident memory grew by {:.2} for each of them", growth as f64 / lane.events().len() as f64)
     });
     Figure {
         what: "memory, an event at rest in its lane".to_owned(),
-        value: own as f64 + index,
-        decimals: 3,
+        value: own as f64,
+        decimals: 0,
         unit: "bytes",
         target: Some(Target::AtMost(24.0)),
-        detail: format!("{own} for the event, {index:.3} for its lane's index{}", seen.unwrap_or_default()),
+        detail: format!("and {INDEX_BYTES:.3} for its lane's index{}", seen.unwrap_or_default()),
         peers: Vec::new(),
     }
 }

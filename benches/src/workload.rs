@@ -143,7 +143,8 @@ impl LaneBuilder<'_> {
     fn push(&mut self) -> usize {
         let index = self.events.len();
         let step = if self.steps { Step((index / EVENTS_PER_STEP) as u32) } else { Step::NONE };
-        let op = OpId(self.random.below(OPS as u64) as u32);
+        // A step of a training runs the same operations in the same order as the step before.
+        let op = OpId((index % OPS) as u32);
         self.events.push(Event { start: Nanos(self.at), end: Nanos(self.at), op, step });
         index
     }

@@ -97,37 +97,53 @@ pub fn account(trace: &Trace, power: &[Metered<'_>], semantics: Semantics) -> Re
         Semantics::Paper => paper::on_grid(extent),
     };
 
-    let ops = trace.ops.len();
+    let account = |device: &&Device| account_device(device, trace, power, semantics, extent);
+    let results: Vec<(DeviceEnergy, Tally, Vec<Warning>)> = devices.par_iter().map(account).collect();
     let mut footprint = Footprint {
         sources: trace.sources.clone(),
         ops: trace.ops.clone(),
         edges: trace.edges.clone(),
         ..Footprint::default()
     };
-    for device in devices {
-        let lanes: Vec<&Lane> =
-            trace.lanes.iter().filter(|lane| &trace.devices[lane.device()] == device).collect();
-        let metered = power.iter().find(|metered| metered.device == device);
-        let on_grid;
-        let (series, tally) = match (metered, semantics) {
-            (None, _) => (None, unmetered_tally(&lanes, ops)),
-            (Some(metered), Semantics::Exact) => (Some(metered.series), tally_device(&lanes, metered.series, ops)),
-            (Some(metered), Semantics::Paper) => {
-                on_grid = paper::on_micros(metered.series);
-                let by_operation = paper::lanes_by_operation(lanes.iter().copied());
-                let mut tally = tally_device(&by_operation.iter().collect::<Vec<_>>(), &on_grid, ops);
-                for (op, count) in tally.ops.iter_mut().zip(paper::counts(lanes.iter().copied(), ops)) {
-                    op.count = count;
-                }
-                (Some(&on_grid), tally)
-            }
-        };
-        let balance = balance(device, metered.map(|metered| metered.kind), series, &lanes, &tally, extent);
-        warnings.extend(gaps_in(&balance, &lanes));
+    for (balance, tally, more) in results {
+        warnings.extend(more);
         book(&mut footprint, balance, &tally);
     }
     footprint.warnings = warnings;
     Ok(footprint)
+}
+
+/// What one device used, and what the user should know about it.
+fn account_device(
+    device: &Device,
+    trace: &Trace,
+    power: &[Metered<'_>],
+    semantics: Semantics,
+    extent: TimeRange,
+) -> (DeviceEnergy, Tally, Vec<Warning>) {
+    let ops = trace.ops.len();
+    let lanes: Vec<&Lane> = trace.lanes.iter().filter(|lane| &trace.devices[lane.device()] == device).collect();
+    let metered = power.iter().find(|metered| metered.device == device);
+    let parts = parts_of(&lanes, trace.event_count());
+    let on_grid;
+    let (series, tally) = match (metered, semantics) {
+        (None, _) => (None, unmetered_tally(&lanes, ops)),
+        (Some(metered), Semantics::Exact) => {
+            (Some(metered.series), tally_device(&lanes, metered.series, ops, parts))
+        }
+        (Some(metered), Semantics::Paper) => {
+            on_grid = paper::on_micros(metered.series);
+            let by_operation = paper::lanes_by_operation(lanes.iter().copied());
+            let mut tally = tally_device(&by_operation.iter().collect::<Vec<_>>(), &on_grid, ops, parts);
+            for (op, count) in tally.ops.iter_mut().zip(paper::counts(lanes.iter().copied(), ops)) {
+                op.count = count;
+            }
+            (Some(&on_grid), tally)
+        }
+    };
+    let balance = balance(device, metered.map(|metered| metered.kind), series, &lanes, &tally, extent);
+    let warnings = gaps_in(&balance, &lanes);
+    (balance, tally, warnings)
 }
 
 fn check_overlap(trace: &Trace, power: &[Metered<'_>], extent: TimeRange) -> Result<(), AccountError> {
@@ -162,11 +178,26 @@ fn unmetered_tally(lanes: &[&Lane], ops: usize) -> Tally {
     tally
 }
 
-/// What a device used: the stretches of known power are independent of each other, and so are parts of them, which
-/// is how the work is shared out to the cores.
-pub fn tally_device(lanes: &[&Lane], series: &EnergySeries, ops: usize) -> Tally {
+/// A part of less work than this is not worth a task of its own.
+const EVENTS_PER_PART: usize = 1 << 16;
+
+/// Into how many parts the work of a device is best cut when `total` events are accounted on all devices together:
+/// a few parts for each core over all, so that cores finish together.
+fn parts_of(lanes: &[&Lane], total: usize) -> usize {
+    let events: usize = lanes.iter().map(|lane| lane.events().len()).sum();
+    let wanted = match rayon::current_num_threads() {
+        1 => 1,
+        threads => (4 * threads * events).div_ceil(total.max(1)),
+    };
+    wanted.min(events / EVENTS_PER_PART).max(1)
+}
+
+/// What a device used. Stretches of known power are independent of each other, and so are parts of them: about
+/// `parts` of them are worked on side by side.
+pub fn tally_device(lanes: &[&Lane], series: &EnergySeries, ops: usize, parts: usize) -> Tally {
     let spans: Vec<PowerSpan> = series.spans().collect();
-    let parts: Vec<&[PowerSpan]> = stretches(&spans).flat_map(|stretch| split_by_work(stretch, lanes)).collect();
+    let parts: Vec<&[PowerSpan]> =
+        stretches(&spans).flat_map(|stretch| split_by_work(stretch, lanes, parts)).collect();
     let tallies: Vec<Tally> = parts
         .into_par_iter()
         .map(|part| {
@@ -198,23 +229,14 @@ fn extent_of(spans: &[PowerSpan]) -> Option<TimeRange> {
     Some(TimeRange { start: spans.first()?.range.start, end: spans.last()?.range.end })
 }
 
-/// A part of less work than this is not worth a task of its own.
-const EVENTS_PER_PART: usize = 1 << 18;
-
-/// Cuts a stretch at borders of spans into parts with about the same number of events.
-fn split_by_work<'a>(stretch: &'a [PowerSpan], lanes: &[&Lane]) -> Vec<&'a [PowerSpan]> {
+/// Cuts a stretch at borders of spans into at most `wanted` parts with about the same number of events.
+fn split_by_work<'a>(stretch: &'a [PowerSpan], lanes: &[&Lane], wanted: usize) -> Vec<&'a [PowerSpan]> {
     let begun = |instant: Nanos| -> usize {
         lanes.iter().map(|lane| lane.events().partition_point(|event| event.start < instant)).sum()
     };
     let Some(range) = extent_of(stretch) else { return Vec::new() };
     let first = begun(range.start);
     let events = begun(range.end) - first;
-    // A few parts for each core, so that cores finish together; one part where there is but one core.
-    let most = match rayon::current_num_threads() {
-        1 => 1,
-        threads => 4 * threads,
-    };
-    let wanted = (events / EVENTS_PER_PART).clamp(1, most);
     let mut parts = Vec::with_capacity(wanted);
     let mut rest = stretch;
     for part in 1..wanted {

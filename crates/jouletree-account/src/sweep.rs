@@ -215,31 +215,29 @@ impl Merge {
             let running = lane.running.as_ref().map(|running| running.segment.end);
             let first = free_slot + usize::from(running.is_none());
             let mut slot = first;
-            let mut keys = self.keys[free_key..].iter_mut();
-            let mut push = |value: u64| {
-                if let Some(place) = keys.next() {
-                    *place = value;
-                    free_key += 1;
-                }
-            };
             if running.is_none_or(|end| end < until) {
                 if let Some(end) = running {
-                    push(key(end, slot));
-                    slot += 1;
+                    self.keys[free_key] = key(end, slot);
+                    (free_key, slot) = (free_key + 1, slot + 1);
                 }
-                for segment in
-                    lane.segments().0.iter().take(self.depth).take_while(|segment| segment.start < until)
-                {
-                    push(key(segment.start, slot));
-                    slot += 1;
+                let segments = lane.segments().0;
+                let segments = &segments[..segments.len().min(self.depth)];
+                let mut ended = 0;
+                for (segment, pair) in segments.iter().zip(self.keys[free_key..].as_chunks_mut::<2>().0) {
                     if segment.end >= until {
                         break;
                     }
-                    push(key(segment.end, slot));
-                    slot += 1;
+                    *pair = [key(segment.start, slot + 2 * ended), key(segment.end, slot + 2 * ended + 1)];
+                    ended += 1;
+                }
+                (free_key, slot) = (free_key + 2 * ended, slot + 2 * ended);
+                if let Some(begun) = segments.get(ended).filter(|begun| begun.start < until) {
+                    self.keys[free_key] = key(begun.start, slot);
+                    (free_key, slot) = (free_key + 1, slot + 1);
                 }
             }
-            push(SENTINEL);
+            self.keys[free_key] = SENTINEL;
+            free_key += 1;
             self.slots.push(first..slot);
             free_slot = slot.next_multiple_of(2);
         }

@@ -282,7 +282,7 @@ proptest! {
         let (mut unattributed, mut busy) = (0.0, Nanos(0));
         for (from, to) in [(i64::MIN / 2, cut), (cut, i64::MAX / 2)] {
             let half = restricted(&series, from, to);
-            let tally = jouletree_account::tally_device(&trace.lanes.iter().collect::<Vec<_>>(), &half, OPS as usize);
+            let tally = jouletree_account::tally_device(&trace.lanes.iter().collect::<Vec<_>>(), &half, OPS as usize, 1);
             for (op, entry) in tally.ops.iter().enumerate() {
                 *halves.entry(op as u32).or_default() += entry.energy.0;
             }
@@ -290,7 +290,7 @@ proptest! {
             busy += tally.busy;
         }
         let lanes: Vec<&Lane> = trace.lanes.iter().collect();
-        let whole = jouletree_account::tally_device(&lanes, &series, OPS as usize);
+        let whole = jouletree_account::tally_device(&lanes, &series, OPS as usize, 1);
         let wanted = whole.ops.iter().enumerate().map(|(op, entry)| (op as u32, entry.energy.0)).collect();
         assert_same(&halves, &wanted, total);
         prop_assert!(close(unattributed, whole.unattributed.0, total));
@@ -434,7 +434,7 @@ fn what_lies_outside_the_readings_is_reported_and_not_extrapolated() {
 }
 
 #[test]
-fn cores_share_the_work_without_changing_the_result() {
+fn parts_of_the_work_add_up_to_the_whole() {
     let lane = |shift: i64| (0..350_000_i64).map(move |i| (i * 20 + shift, 15 + i % 9, (i % 6) as u32)).collect();
     let trace = trace_of(&[lane(0), lane(7)], 1);
     let mut series = EnergySeries::default();
@@ -442,11 +442,8 @@ fn cores_share_the_work_without_changing_the_result() {
         series.push(Nanos(i * 1000 - 500), jouletree_model::Joules((i + i % 2) as f64), false).unwrap();
     }
     let lanes: Vec<&Lane> = trace.lanes.iter().collect();
-    let tally = |threads| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| jouletree_account::tally_device(&lanes, &series, OPS as usize))
-    };
-    let (alone, together) = (tally(1), tally(3));
+    let tally = |parts| jouletree_account::tally_device(&lanes, &series, OPS as usize, parts);
+    let (alone, together) = (tally(1), tally(7));
     for (a, b) in alone.ops.iter().zip(&together.ops) {
         assert_eq!((a.count, a.busy), (b.count, b.busy));
         assert!(close(a.energy.0, b.energy.0, 0.0));

@@ -278,6 +278,37 @@ impl RawStr<'_> {
 /// A decimal number of microseconds as whole nanoseconds, exactly: never through floating point, which cannot hold
 /// epoch microseconds with their fractions. Digits below a nanosecond are rounded to the nearest.
 pub(crate) fn nanos_from_micros(text: &[u8]) -> Option<i64> {
+    // Almost every time stamp is whole or has three decimals.
+    if let [whole @ .., b'.', a, b, c] = text
+        && let Some(micros) = few_digits(whole)
+        && let Some(nanos) = few_digits(&[*a, *b, *c])
+    {
+        return micros.checked_mul(1000)?.checked_add(nanos);
+    }
+    match few_digits(text) {
+        Some(micros) => micros.checked_mul(1000),
+        None => nanos_from_decimal(text),
+    }
+}
+
+/// A number of one to eighteen digits and nothing else, which always fits.
+#[inline]
+fn few_digits(text: &[u8]) -> Option<i64> {
+    if text.is_empty() || text.len() > 18 {
+        return None;
+    }
+    let mut value = 0;
+    let mut wrong = 0;
+    for byte in text {
+        let digit = byte.wrapping_sub(b'0');
+        wrong |= u8::from(digit > 9);
+        value = value * 10 + i64::from(digit & 15);
+    }
+    (wrong == 0).then_some(value)
+}
+
+/// The same for a number in any form.
+fn nanos_from_decimal(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
         [b'-', rest @ ..] => (true, rest),
         _ => (false, text),
@@ -332,27 +363,13 @@ fn nanos_from_scientific(negative: bool, mantissa: &[u8], exponent: &[u8]) -> Op
     }
     digits.insert(point, b'.');
     digits.insert(0, b'0');
-    nanos_from_micros(&digits).map(|value| if negative { -value } else { value })
+    nanos_from_decimal(&digits).map(|value| if negative { -value } else { value })
 }
 
 /// A whole number, if the text is one.
 #[inline]
 pub(crate) fn integer(text: &[u8]) -> Option<i64> {
-    let (negative, digits) = match text {
-        [b'-', rest @ ..] => (true, rest),
-        _ => (false, text),
-    };
-    if digits.is_empty() {
-        return None;
-    }
-    let mut value = 0_i64;
-    for byte in digits {
-        if !byte.is_ascii_digit() {
-            return None;
-        }
-        value = value.checked_mul(10)?.checked_add(i64::from(byte - b'0'))?;
-    }
-    Some(if negative { -value } else { value })
+    few_digits(text).or_else(|| std::str::from_utf8(text).ok()?.parse().ok())
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub(super) struct Recording {
     unknown: BTreeMap<u32, u64>,
 }
 
-/// An event of a host thread.
+/// An event of a host thread. There are many of them, so it is kept small.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HostEvent {
     pub(super) start: Nanos,
@@ -44,12 +44,24 @@ pub(super) struct HostEvent {
     /// The profiler's own order, which tells the outer from the inner among events of one extent.
     pub(super) order: u32,
     pub(super) sort: HostSort,
-    /// The number that a forward operation shares with its backward one.
-    pub(super) sequence: Option<i64>,
     /// In which thread the forward operation ran, by the profiler's own count; 0 for forward operations.
-    pub(super) forward_thread: i64,
+    pub(super) forward_thread: u16,
+    link: i64,
+}
+
+/// No link.
+const UNLINKED: i64 = i64::MIN;
+
+impl HostEvent {
+    /// The number that a forward operation shares with its backward one.
+    pub(super) fn sequence(&self) -> Option<i64> {
+        (self.sort == HostSort::Operator && self.link != UNLINKED).then_some(self.link)
+    }
+
     /// What a launch shares with the kernel it launches.
-    pub(super) correlation: Option<i64>,
+    pub(super) fn correlation(&self) -> Option<i64> {
+        (self.sort == HostSort::Runtime && self.link != UNLINKED).then_some(self.link)
+    }
 }
 
 /// What sort of host event it is.
@@ -223,6 +235,7 @@ impl Recording {
     fn host_event(&mut self, event: &ChromeEvent<'_>, start: Nanos, end: Nanos, sort: HostSort) {
         let order = event.args.event_index.and_then(|index| u32::try_from(index).ok());
         let order = order.unwrap_or(self.host.len() as u32);
+        let link = if sort == HostSort::Runtime { event.args.correlation } else { event.args.sequence };
         let host = HostEvent {
             start,
             end,
@@ -230,9 +243,11 @@ impl Recording {
             thread: self.thread(event.pid, event.tid),
             order,
             sort,
-            sequence: event.args.sequence,
-            forward_thread: event.args.forward_thread.unwrap_or(0),
-            correlation: event.args.correlation,
+            forward_thread: event
+                .args
+                .forward_thread
+                .map_or(0, |number| u16::try_from(number).unwrap_or(u16::MAX)),
+            link: link.unwrap_or(UNLINKED),
         };
         self.host.push(host);
     }

@@ -65,7 +65,7 @@ struct Walk<'a> {
     /// The same whatever the thread.
     forward_anywhere: FxHashMap<i64, Scope>,
     /// The thread behind each number by which the profiler names forward threads.
-    forward_threads: FxHashMap<i64, u32>,
+    forward_threads: FxHashMap<u16, u32>,
     launches: FxHashMap<i64, Launch>,
     steps: Steps,
     /// What each name means, found out once, for annotations and for operators.
@@ -134,13 +134,13 @@ impl<'a> Walk<'a> {
         };
         match event.sort {
             HostSort::Operator => {
-                if let (Some(sequence), 0) = (event.sequence, event.forward_thread) {
+                if let (Some(sequence), 0) = (event.sequence(), event.forward_thread) {
                     self.forward.insert((event.thread, sequence), frame.scope);
                     self.forward_anywhere.insert(sequence, frame.scope);
                 }
             }
             HostSort::Runtime => {
-                if let Some(correlation) = event.correlation {
+                if let Some(correlation) = event.correlation() {
                     let Frame { scope, pass, operator, .. } = outer;
                     self.launches.insert(correlation, Launch { scope, pass, operator, step });
                 }
@@ -165,7 +165,7 @@ impl<'a> Walk<'a> {
                 Frame { scope: self.scopes.inside(outer.scope, name), ..same }
             }
             Meaning::Backward => {
-                let known = event.sequence.and_then(|sequence| {
+                let known = event.sequence().and_then(|sequence| {
                     let thread = self.forward_threads.get(&event.forward_thread);
                     let in_thread = thread.and_then(|thread| self.forward.get(&(*thread, sequence)));
                     in_thread.or_else(|| self.forward_anywhere.get(&sequence)).copied()
@@ -218,9 +218,9 @@ impl<'a> Walk<'a> {
 
 /// Which thread the profiler means by each forward thread's number, told by the flows from forward to backward
 /// operations. Empty when there is but one candidate, for then sequence numbers are enough.
-fn forward_threads(recording: &Recording) -> FxHashMap<i64, u32> {
+fn forward_threads(recording: &Recording) -> FxHashMap<u16, u32> {
     let mut threads = FxHashMap::default();
-    for event in recording.host.iter().filter(|event| event.sequence.is_some() && event.forward_thread > 0) {
+    for event in recording.host.iter().filter(|event| event.sequence().is_some() && event.forward_thread > 0) {
         let flow = recording.flows.to.get(&(event.thread, event.start));
         if let Some(thread) = flow.and_then(|flow| recording.flows.from.get(flow)) {
             threads.entry(event.forward_thread).or_insert(*thread);
