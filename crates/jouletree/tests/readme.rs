@@ -1,5 +1,7 @@
 //! What the README shows is what the command prints.
 
+#![allow(clippy::expect_used)]
+
 mod common;
 
 use std::path::Path;
