@@ -1,6 +1,6 @@
 //! What the README shows is what the command prints.
 
-#![allow(clippy::expect_used)]
+#![allow(clippy::expect_used, clippy::panic)]
 
 mod common;
 
