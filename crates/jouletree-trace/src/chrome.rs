@@ -86,8 +86,8 @@ fn piece<T>(input: &mut Input, mut read: impl FnMut(&mut Scanner<'_>, u64) -> Re
 
 fn read_document(input: &mut Input, visitor: &mut impl ChromeVisitor) -> Result<(), Stop> {
     let opening = piece(input, |scanner, _| match scanner.peek()? {
-        b'[' => scanner.expect(b'[', "[").map(|()| b'['),
-        _ => scanner.expect(b'{', "`{` or `[`: a trace is a JSON object or list").map(|()| b'{'),
+        b'[' => scanner.require(b'[', "[").map(|()| b'['),
+        _ => scanner.require(b'{', "`{` or `[`: a trace is a JSON object or list").map(|()| b'{'),
     })?;
     if opening == b'[' {
         return read_events(input, visitor).map(drop);
@@ -176,7 +176,7 @@ fn read_event<'a>(scanner: &mut Scanner<'a>, event: &mut ChromeEvent<'a>) -> Res
     let mut inputs = std::mem::take(&mut event.args.inputs);
     inputs.clear();
     *event = ChromeEvent { args: Args { inputs, ..Args::default() }, ..ChromeEvent::default() };
-    scanner.expect(b'{', "an event")?;
+    scanner.require(b'{', "an event")?;
     let mut first = true;
     while scanner.next_member(&mut first, b'}')? {
         match scanner.key()?.bytes {
@@ -196,7 +196,7 @@ fn read_event<'a>(scanner: &mut Scanner<'a>, event: &mut ChromeEvent<'a>) -> Res
 }
 
 fn read_args<'a>(scanner: &mut Scanner<'a>, args: &mut Args<'a>) -> Result<(), Stop> {
-    scanner.expect(b'{', "arguments")?;
+    scanner.require(b'{', "arguments")?;
     let mut first = true;
     while scanner.next_member(&mut first, b'}')? {
         match scanner.key()?.bytes {

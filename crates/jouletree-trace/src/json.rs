@@ -111,7 +111,7 @@ impl<'a> Scanner<'a> {
 
     /// Consumes `byte` after white space.
     #[inline]
-    pub(crate) fn expect(&mut self, byte: u8, expected: &'static str) -> Result<(), Stop> {
+    pub(crate) fn require(&mut self, byte: u8, expected: &'static str) -> Result<(), Stop> {
         if self.accept(byte)? { Ok(()) } else { self.wrong(expected) }
     }
 
@@ -143,14 +143,14 @@ impl<'a> Scanner<'a> {
     #[inline]
     pub(crate) fn key(&mut self) -> Result<RawStr<'a>, Stop> {
         let key = self.string()?;
-        self.expect(b':', "`:`")?;
+        self.require(b':', "`:`")?;
         Ok(key)
     }
 
     /// Consumes a string.
     #[inline]
     pub(crate) fn string(&mut self) -> Result<RawStr<'a>, Stop> {
-        self.expect(b'"', "a string")?;
+        self.require(b'"', "a string")?;
         let body = self.rest;
         let escaped = self.skip_string_body()?;
         Ok(RawStr { bytes: &body[..body.len() - self.rest.len() - 1], escaped })
