@@ -13,7 +13,7 @@ mod timings;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Parser;
 use jouletree_model::Warning;
 
@@ -49,7 +49,7 @@ fn print(text: &str) -> Result<()> {
     let mut output = std::io::stdout().lock();
     match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        result => Ok(result?),
+        result => result.context("cannot write the result to standard output"),
     }
 }
 

@@ -98,10 +98,10 @@ pub(super) enum GpuSort {
 /// Begins and ends of the flows from forward to backward operations.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
-    /// Flow number to the thread of the forward operation.
-    pub(super) from: FxHashMap<i64, u32>,
-    /// Thread and start of the backward operation to flow number.
-    pub(super) to: FxHashMap<(u32, Nanos), i64>,
+    /// The number of a flow and the thread of the forward operation.
+    pub(super) from: Vec<(i64, u32)>,
+    /// Thread and start of the backward operation, and the number of the flow.
+    pub(super) to: Vec<((u32, Nanos), i64)>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -305,8 +305,9 @@ impl Recording {
         for event in &mut self.gpu {
             (event.start, event.end) = (event.start + base, event.end + base);
         }
-        let to = std::mem::take(&mut self.flows.to);
-        self.flows.to = to.into_iter().map(|((thread, start), id)| ((thread, start + base), id)).collect();
+        for ((_, start), _) in &mut self.flows.to {
+            *start += base;
+        }
     }
 }
 
@@ -330,9 +331,9 @@ impl ChromeVisitor for Recording {
                 if let (Some(id), Some(start)) = (event.id, nanos_from_micros(event.ts)) {
                     let thread = self.thread(event.pid, event.tid);
                     if event.phase == b's' {
-                        self.flows.from.insert(id, thread);
+                        self.flows.from.push((id, thread));
                     } else {
-                        self.flows.to.insert((thread, Nanos(start)), id);
+                        self.flows.to.push(((thread, Nanos(start)), id));
                     }
                 }
             }

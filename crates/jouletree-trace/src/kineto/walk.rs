@@ -135,7 +135,9 @@ impl<'a> Walk<'a> {
         match event.sort {
             HostSort::Operator => {
                 if let (Some(sequence), 0) = (event.sequence(), event.forward_thread) {
-                    self.forward.insert((event.thread, sequence), frame.scope);
+                    if !self.forward_threads.is_empty() {
+                        self.forward.insert((event.thread, sequence), frame.scope);
+                    }
                     self.forward_anywhere.insert(sequence, frame.scope);
                 }
             }
@@ -219,10 +221,18 @@ impl<'a> Walk<'a> {
 /// Which thread the profiler means by each forward thread's number, told by the flows from forward to backward
 /// operations. Empty when there is but one candidate, for then sequence numbers are enough.
 fn forward_threads(recording: &Recording) -> FxHashMap<u16, u32> {
+    let numbered = || recording.host.iter().filter(|event| event.sequence().is_some());
+    let mut candidates = numbered().filter(|event| event.forward_thread == 0).map(|event| event.thread);
+    let first = candidates.next();
+    if candidates.all(|thread| Some(thread) == first) {
+        return FxHashMap::default();
+    }
+    let from: FxHashMap<i64, u32> = recording.flows.from.iter().copied().collect();
+    let to: FxHashMap<(u32, Nanos), i64> = recording.flows.to.iter().copied().collect();
     let mut threads = FxHashMap::default();
-    for event in recording.host.iter().filter(|event| event.sequence().is_some() && event.forward_thread > 0) {
-        let flow = recording.flows.to.get(&(event.thread, event.start));
-        if let Some(thread) = flow.and_then(|flow| recording.flows.from.get(flow)) {
+    for event in numbered().filter(|event| event.forward_thread > 0) {
+        let flow = to.get(&(event.thread, event.start));
+        if let Some(thread) = flow.and_then(|flow| from.get(flow)) {
             threads.entry(event.forward_thread).or_insert(*thread);
         }
     }
