@@ -4,7 +4,7 @@ use jouletree_account::{Metered, Semantics, Tef, account, t2a, t2e, tensor_edges
 use jouletree_model::{EnergySeries, Footprint, Joules, Kind, Nanos, TimeRange, Trace};
 
 /// How far from the epoch a power series may reach.
-const HORIZON: i64 = i64::MAX / 2;
+const HORIZON: i64 = EnergySeries::HORIZON.0;
 
 /// Reads a trace that begins with `lead`, so that the reader wanted is the one that gets it, and accounts it. Packed
 /// input is handed on as it is.

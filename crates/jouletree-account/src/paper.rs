@@ -77,8 +77,7 @@ fn next_micro(time: Nanos) -> Nanos {
     Nanos((time.0 + MICRO - 1).div_euclid(MICRO) * MICRO)
 }
 
-/// Spans come in order and stay so on the grid; a point that a series refuses could only be a second one at the same
-/// instant, which says nothing new.
+/// Spans come in order and stay so on the grid, and the horizon of a series lies on the grid, too: no point is refused.
 fn push(series: &mut EnergySeries, time: Nanos, energy: Joules, gap: bool) {
     let refused = series.push(time, energy, gap);
     debug_assert!(refused.is_ok(), "{refused:?}");

@@ -329,8 +329,8 @@ proptest! {
 
     #[test]
     fn hostile_times_never_panic(
-        lanes in prop::collection::vec(prop::collection::vec((any::<i64>(), any::<i64>(), 0..OPS), 0..20), 0..4),
-        power in prop::collection::btree_map(i64::MIN / 2..i64::MAX / 2, 0.0..1e12_f64, 0..10),
+        lanes in prop::collection::vec(prop::collection::vec((edgy(i64::MIN, i64::MAX), edgy(i64::MIN, i64::MAX), 0..OPS), 0..20), 0..6),
+        power in prop::collection::btree_map(edgy(-EnergySeries::HORIZON.0, EnergySeries::HORIZON.0), 0.0..1e12_f64, 0..10),
         paper in any::<bool>(),
     ) {
         let mut trace = trace_of(&[], 1);
@@ -351,8 +351,14 @@ proptest! {
             let balance = &footprint.devices[0];
             let measured = balance.measured.unwrap().0;
             prop_assert!(close(balance.attributed.0 + balance.unattributed.0, measured, measured));
+            prop_assert!(footprint.energies.iter().all(|entry| entry.busy >= Nanos(0) && entry.energy.0 >= 0.0));
         }
     }
+}
+
+/// Any number of a range, its very ends more often than chance would have it.
+fn edgy(least: i64, most: i64) -> impl Strategy<Value = i64> {
+    prop_oneof![4 => least..=most, 1 => least..=least.saturating_add(2000), 1 => most.saturating_sub(2000)..=most]
 }
 
 fn restricted(series: &EnergySeries, from: i64, to: i64) -> EnergySeries {

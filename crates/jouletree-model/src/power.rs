@@ -78,9 +78,13 @@ pub enum SeriesError {
 }
 
 impl EnergySeries {
+    /// How far from the Unix epoch a point may lie, in the past and in the future: distances between points then fit
+    /// into a [`Nanos`]. It is a whole number of microseconds.
+    pub const HORIZON: Nanos = Nanos(i64::MAX / 2 / 1000 * 1000);
+
     /// Adds a point; `gap` says that nothing is known about the time from here to the next point.
     pub fn push(&mut self, time: Nanos, joules: Joules, gap: bool) -> Result<(), SeriesError> {
-        if time.0.unsigned_abs() > (i64::MAX / 2) as u64 {
+        if time.0.unsigned_abs() > EnergySeries::HORIZON.0.unsigned_abs() {
             return Err(SeriesError::OutOfRange(time));
         }
         if !joules.0.is_finite() {
