@@ -1,6 +1,6 @@
 //! A trace: everything a framework recorded about what ran when.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
@@ -73,11 +73,11 @@ impl Trace {
             let device = devices.get(lane.device()).copied().unwrap_or(lane.device());
             lane.renumbered(device, &ops)
         }));
-        let mut known: HashMap<DataFlow, ()> = self.edges.iter().map(|edge| (*edge, ())).collect();
+        let mut known: HashSet<DataFlow> = self.edges.iter().copied().collect();
         for edge in other.edges {
             let (Some(from), Some(to)) = (ops.get(edge.from.index()), ops.get(edge.to.index())) else { continue };
             let edge = DataFlow { from: *from, to: *to };
-            if known.insert(edge, ()).is_none() {
+            if known.insert(edge) {
                 self.edges.push(edge);
             }
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::iter::Sum;
-use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
+use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
 use serde::{Deserialize, Serialize};
 
@@ -118,13 +118,6 @@ impl AddAssign for Joules {
     #[inline]
     fn add_assign(&mut self, other: Joules) {
         self.0 += other.0;
-    }
-}
-
-impl Neg for Joules {
-    type Output = Joules;
-    fn neg(self) -> Joules {
-        Joules(-self.0)
     }
 }
 

@@ -11,6 +11,7 @@ mod input;
 mod interner;
 mod json;
 mod kineto;
+mod rejects;
 mod source;
 mod tensorflow;
 

@@ -9,6 +9,7 @@ use jouletree_model::{Device, DeviceClass, Nanos, ReadCount, Trace, TraceSource,
 use crate::chrome::{ChromeEvent, ChromeVisitor};
 use crate::interner::Interner;
 use crate::json::{integer, nanos_from_micros};
+use crate::rejects::Rejects;
 
 /// Everything of interest in one file.
 pub(super) struct Recording {
@@ -30,7 +31,7 @@ pub(super) struct Recording {
     thread_numbers: FxHashMap<Box<[u8]>, u32>,
     /// The last thread looked up: events of one thread come in runs.
     last_thread: (Vec<u8>, u32),
-    bad: BTreeMap<&'static str, (u64, u64)>,
+    rejects: Rejects,
     unknown: BTreeMap<u32, u64>,
 }
 
@@ -148,7 +149,7 @@ impl Recording {
             last_category: (Vec::new(), None),
             thread_numbers: FxHashMap::default(),
             last_thread: (Vec::new(), u32::MAX),
-            bad: BTreeMap::new(),
+            rejects: Rejects::default(),
             unknown: BTreeMap::new(),
         }
     }
@@ -216,7 +217,7 @@ impl Recording {
             *self.unknown.entry(category_name).or_default() += 1;
             return;
         }
-        let Some((start, end)) = self.extent(event, offset) else { return };
+        let Some((start, end)) = self.rejects.extent(event, offset) else { return };
         match category {
             Category::Host(sort) => self.host_event(event, start, end, sort),
             Category::PythonFunction if event.name.bytes.starts_with(MODULE_CALL) => {
@@ -252,30 +253,10 @@ impl Recording {
         self.host.push(host);
     }
 
-    /// When the event ran, not yet moved by the file's base time; `None` with a note when it does not say.
-    fn extent(&mut self, event: &ChromeEvent<'_>, offset: u64) -> Option<(Nanos, Nanos)> {
-        let (Some(start), Some(duration)) = (nanos_from_micros(event.ts), nanos_from_micros(event.dur)) else {
-            self.note_bad("without a readable start and duration", offset);
-            return None;
-        };
-        if duration < 0 {
-            self.note_bad("with a negative duration", offset);
-            return None;
-        }
-        Some((Nanos(start), Nanos(start) + Nanos(duration)))
-    }
-
-    fn note_bad(&mut self, what: &'static str, offset: u64) {
-        self.bad.entry(what).or_insert((0, offset)).0 += 1;
-    }
-
     /// Draws the conclusions and gives the trace.
     pub(super) fn into_trace(mut self) -> Trace {
         self.move_to_base();
-        for (what, (count, offset)) in std::mem::take(&mut self.bad) {
-            let message = format!("{count} events {what} are left out; the first stands here");
-            self.warnings.push(Warning::new(&self.file, message).at(format!("byte {offset}")));
-        }
+        self.warnings.extend(self.rejects.warnings(&self.file));
         for (category, count) in std::mem::take(&mut self.unknown) {
             let category = self.names.get(category);
             let message = format!("{count} events of the unknown category `{category}` are left out");

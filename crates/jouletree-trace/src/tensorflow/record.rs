@@ -12,7 +12,7 @@ use jouletree_model::{
 use crate::chrome::{ChromeEvent, ChromeVisitor};
 use crate::error::TraceError;
 use crate::interner::Interner;
-use crate::json::nanos_from_micros;
+use crate::rejects::Rejects;
 
 use super::graph::Graph;
 use super::place::places;
@@ -28,7 +28,7 @@ pub(super) struct Recording {
     /// The operations that each named operation takes its input from.
     inputs: FxHashMap<u32, Vec<u32>>,
     process_names: FxHashMap<u32, String>,
-    bad: BTreeMap<&'static str, (u64, u64)>,
+    rejects: Rejects,
     pub(super) read: u64,
     pub(super) warnings: Vec<Warning>,
 }
@@ -64,21 +64,16 @@ impl Recording {
             events: Vec::new(),
             inputs: FxHashMap::default(),
             process_names: FxHashMap::default(),
-            bad: BTreeMap::new(),
+            rejects: Rejects::default(),
             read: 0,
             warnings: Vec::new(),
         }
     }
 
     fn complete(&mut self, event: &ChromeEvent<'_>, offset: u64) {
-        let (Some(start), Some(duration)) = (nanos_from_micros(event.ts), nanos_from_micros(event.dur)) else {
-            return self.note_bad("without a readable start and duration", offset);
-        };
-        if duration < 0 {
-            return self.note_bad("with a negative duration", offset);
-        }
+        let Some((start, end)) = self.rejects.extent(event, offset) else { return };
         if event.args.name.bytes.is_empty() {
-            return self.note_bad("without the name of an operation", offset);
+            return self.rejects.note("without the name of an operation", offset);
         }
         let name = self.names.raw(event.args.name);
         let op_type = if event.args.op.bytes.is_empty() { event.name } else { event.args.op };
@@ -89,8 +84,8 @@ impl Recording {
             self.inputs.insert(name, inputs);
         }
         self.events.push(TimelineEvent {
-            start: Nanos(start),
-            end: Nanos(start) + Nanos(duration),
+            start,
+            end,
             name,
             op_type: self.names.raw(op_type),
             process: self.ids.bytes(event.pid),
@@ -99,19 +94,13 @@ impl Recording {
         });
     }
 
-    fn note_bad(&mut self, what: &'static str, offset: u64) {
-        self.bad.entry(what).or_insert((0, offset)).0 += 1;
-    }
-
     fn warn_at(&mut self, offset: u64, message: String) {
         self.warnings.push(Warning::new(&self.file, message).at(format!("byte {offset}")));
     }
 
     /// Draws the conclusions and gives the trace.
     pub(super) fn into_trace(mut self) -> Result<Trace, TraceError> {
-        for (what, (count, offset)) in std::mem::take(&mut self.bad) {
-            self.warn_at(offset, format!("{count} events {what} are left out; the first stands here"));
-        }
+        self.warnings.extend(self.rejects.warnings(&self.file));
         let processes = self.processes();
         self.warn_about_unknown(&processes);
         let counts = self.counts(&processes);
