@@ -51,6 +51,11 @@ impl Device {
         &self.host
     }
 
+    /// Whether nobody said on which machine it sits.
+    pub fn is_on_unnamed_host(&self) -> bool {
+        self.host == UNNAMED_HOST
+    }
+
     /// What sort of device it is.
     pub fn class(&self) -> DeviceClass {
         self.class

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DataFlow, Device, Joules, Kind, Nanos, OpId, OpTable, Step, TraceSource, Warning, Watts};
+use crate::{Device, Joules, Kind, ModelTree, Nanos, OpId, OpTable, Step, TraceSource, Warning, Watts};
 
 /// Where the energy went: the tensor energy footprint (TEF) of every device, and what was not attributed.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -17,8 +17,8 @@ pub struct Footprint {
     pub energies: Vec<OpEnergy>,
     /// What each step used on each device; empty when the trace does not tell steps.
     pub steps: Vec<StepEnergy>,
-    /// Data flow between operations, where the trace tells it.
-    pub edges: Vec<DataFlow>,
+    /// The model, as far as the trace or a file beside it tells.
+    pub model: ModelTree,
     /// What the user should know about the input.
     pub warnings: Vec<Warning>,
 }

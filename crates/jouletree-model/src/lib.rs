@@ -3,24 +3,28 @@
 //! Plain data with its invariants and nothing else: no files, no formats, no algorithms beyond what keeps a
 //! value well formed. Data flows through these types in one direction, from meters and traces to footprints.
 
+mod census;
 mod device;
-mod edge;
 mod event;
 mod footprint;
+mod model_tree;
 mod op;
 mod power;
 mod provenance;
+mod time_base;
 mod trace;
 mod units;
 mod warning;
 
+pub use census::{Census, Holding, Span};
 pub use device::{Device, DeviceClass, DeviceParseError};
-pub use edge::DataFlow;
 pub use event::{Event, Lane, Step};
 pub use footprint::{DeviceEnergy, Footprint, OpEnergy, StepEnergy};
+pub use model_tree::{DataFlow, Facts, ModelTree, NodeId, TensorShape};
 pub use op::{Op, OpId, OpTable, Pass, UnknownPass};
 pub use power::{EnergySeries, PowerRecord, PowerSample, PowerSpan, PowerUnit, SeriesError};
 pub use provenance::{Kind, UnknownKind};
+pub use time_base::{BaseOrigin, Marker, TimeBase};
 pub use trace::{ReadCount, Trace, TraceSource};
 pub use units::{Joules, Nanos, TimeRange, Watts};
 pub use warning::Warning;

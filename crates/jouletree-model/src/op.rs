@@ -64,6 +64,21 @@ pub struct Op {
     pub name: Box<str>,
     /// The pass it belongs to.
     pub pass: Pass,
+    /// Whether its time is a share of a longer event, by an approximate key: a part of a fused kernel.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub approximate: bool,
+}
+
+impl Op {
+    /// An operation whose time is its own.
+    pub fn new(
+        path: impl Into<Box<str>>,
+        op_type: impl Into<Box<str>>,
+        name: impl Into<Box<str>>,
+        pass: Pass,
+    ) -> Op {
+        Op { path: path.into(), op_type: op_type.into(), name: name.into(), pass, approximate: false }
+    }
 }
 
 /// The number of an operation in its [`OpTable`].
@@ -119,7 +134,7 @@ mod tests {
 
     #[test]
     fn an_operation_has_one_number() {
-        let op = |path: &str, pass| Op { path: path.into(), op_type: "MatMul".into(), name: path.into(), pass };
+        let op = |path: &str, pass| Op::new(path, "MatMul", path, pass);
         let mut table = OpTable::default();
         let forward = table.intern(op("bert/dense/MatMul", Pass::Forward));
         let backward = table.intern(op("bert/dense/MatMul", Pass::Backward));

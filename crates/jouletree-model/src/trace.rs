@@ -1,10 +1,8 @@
 //! A trace: everything a framework recorded about what ran when.
 
-use std::collections::HashSet;
-
 use serde::{Deserialize, Serialize};
 
-use crate::{DataFlow, Device, Lane, OpId, OpTable, TimeRange, Warning};
+use crate::{Census, Device, Lane, Marker, ModelTree, OpId, OpTable, TimeBase, TimeRange, Warning};
 
 /// What ran when, on which devices: the events of one or more trace files.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -17,19 +15,30 @@ pub struct Trace {
     pub ops: OpTable,
     /// Threads and streams with their events.
     pub lanes: Vec<Lane>,
-    /// Data flow between operations, where the trace tells it.
-    pub edges: Vec<DataFlow>,
+    /// The model, as far as the trace or a file beside it tells.
+    pub model: ModelTree,
+    /// Everything the files hold, when that was asked for.
+    pub census: Census,
     /// What was wrong with the input.
     pub warnings: Vec<Warning>,
 }
 
 /// One trace file as it was read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceSource {
     /// Its path as the user gave it.
     pub file: String,
     /// Its format, such as `tensorflow-timeline`.
     pub format: String,
+    /// The machine it was recorded on, if it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// What its times count from.
+    #[serde(default)]
+    pub time_base: TimeBase,
+    /// Its events that carry the time of day at which they were written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub markers: Vec<Marker>,
     /// How many complete events it holds, by device and category, those that are not accounted included.
     pub counts: Vec<ReadCount>,
 }
@@ -64,6 +73,17 @@ impl Trace {
         self.lanes.iter().map(|lane| lane.events().len()).sum()
     }
 
+    /// The same trace with the machine named on every device that does not say on which it sits.
+    pub fn on(mut self, host: &str) -> Trace {
+        let named = |device: Device| if device.is_on_unnamed_host() { device.on(host) } else { device };
+        self.devices = self.devices.into_iter().map(named).collect();
+        self.census = self.census.renamed(named);
+        for count in self.sources.iter_mut().flat_map(|source| &mut source.counts) {
+            count.device = named(count.device.clone());
+        }
+        self
+    }
+
     /// Adds what another file recorded: another rank, another step. Lanes stay apart, operations and devices with
     /// the same name become one.
     pub fn merge(&mut self, other: Trace) {
@@ -73,14 +93,8 @@ impl Trace {
             let device = devices.get(lane.device()).copied().unwrap_or(lane.device());
             lane.renumbered(device, &ops)
         }));
-        let mut known: HashSet<DataFlow> = self.edges.iter().copied().collect();
-        for edge in other.edges {
-            let (Some(from), Some(to)) = (ops.get(edge.from.index()), ops.get(edge.to.index())) else { continue };
-            let edge = DataFlow { from: *from, to: *to };
-            if known.insert(edge) {
-                self.edges.push(edge);
-            }
-        }
+        self.model.merge(other.model);
+        self.census.merge(other.census);
         self.sources.extend(other.sources);
         self.warnings.extend(other.warnings);
     }
@@ -89,18 +103,26 @@ impl Trace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DeviceClass, Event, Nanos, Op, Pass, Step};
+    use crate::{DeviceClass, Event, Facts, Nanos, Op, Pass, Step};
 
     fn trace(device: u32, paths: [&str; 2]) -> Trace {
         let mut trace = Trace::default();
         let device = trace.device_index(&Device::new(DeviceClass::Gpu, device));
-        let ids = paths.map(|path| {
-            trace.ops.intern(Op { path: path.into(), op_type: "t".into(), name: path.into(), pass: Pass::Forward })
-        });
+        let ops = paths.map(|path| Op::new(path, "t", path, Pass::Forward));
+        let [from, to] = ops.clone().map(|op| trace.model.insert(op, Facts::default()));
+        trace.model.connect(from, to);
+        let ids = ops.map(|op| trace.ops.intern(op));
         let event = |op| Event { start: Nanos(1), end: Nanos(2), op, step: Step::NONE };
         trace.lanes.push(Lane::new(device, "stream 7", ids.map(event).to_vec()));
-        trace.edges.push(DataFlow { from: ids[0], to: ids[1] });
         trace
+    }
+
+    #[test]
+    fn naming_the_machine_leaves_named_devices_alone() {
+        let mut trace = trace(0, ["a", "b"]);
+        trace.device_index(&Device::new(DeviceClass::Cpu, 0).on("worker-1"));
+        let names: Vec<String> = trace.on("n7").devices.iter().map(Device::to_string).collect();
+        assert_eq!(names, ["n7/gpu:0", "worker-1/cpu:0"]);
     }
 
     #[test]
@@ -113,6 +135,6 @@ mod tests {
         assert_eq!(all.ops.len(), 3);
         let ops: Vec<u32> = all.lanes[2].events().iter().map(|event| event.op.0).collect();
         assert_eq!((all.lanes[2].device(), ops), (1, vec![1, 2]));
-        assert_eq!(all.edges.len(), 2);
+        assert_eq!(all.model.edges().len(), 2);
     }
 }

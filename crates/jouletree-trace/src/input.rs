@@ -95,6 +95,13 @@ impl Input {
         &self.buffer[self.from..self.filled]
     }
 
+    /// The window, for those who want all of it at once.
+    pub(crate) fn into_window(mut self) -> Vec<u8> {
+        self.buffer.truncate(self.filled);
+        self.buffer.drain(..self.from);
+        self.buffer
+    }
+
     /// Where the window begins in the unpacked stream.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
@@ -108,9 +115,11 @@ impl Input {
 
     /// Widens the window; `false` at the end of the stream.
     pub(crate) fn more(&mut self) -> bool {
-        self.buffer.copy_within(self.from..self.filled, 0);
-        self.filled -= self.from;
-        self.from = 0;
+        if self.from > 0 {
+            self.buffer.copy_within(self.from..self.filled, 0);
+            self.filled -= self.from;
+            self.from = 0;
+        }
         let grown = match &mut self.pieces {
             Pieces::Ended => Ok(0),
             Pieces::Direct(reader) => {

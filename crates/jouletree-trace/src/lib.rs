@@ -4,6 +4,7 @@
 //! [`Format`]; [`FORMATS`] lists them, and adding one there is all it takes. A file that was cut short yields
 //! everything before the cut, with a warning.
 
+mod census;
 mod chrome;
 mod error;
 mod head;
@@ -11,9 +12,12 @@ mod input;
 mod interner;
 mod json;
 mod kineto;
+mod options;
 mod rejects;
 mod source;
 mod tensorflow;
+mod time_base;
+mod wire;
 
 use std::path::Path;
 
@@ -21,6 +25,7 @@ use jouletree_model::Trace;
 
 pub use error::TraceError;
 pub use input::Progress;
+pub use options::ReadOptions;
 
 use head::Head;
 use source::Source;
@@ -32,29 +37,29 @@ struct Format {
     /// Whether a file that begins like this is of this format.
     recognises: fn(&Head) -> bool,
     /// Reads a file of this format.
-    read: fn(&Source, &Progress) -> Result<Trace, TraceError>,
+    read: fn(&Source, &ReadOptions, &Progress) -> Result<Trace, TraceError>,
 }
 
 /// Every format that can be read, the most specific first.
 const FORMATS: &[Format] = &[kineto::FORMAT, tensorflow::FORMAT];
 
 /// Reads a trace file of any known format, plain or gzip.
-pub fn read_trace(path: &Path, progress: &Progress) -> Result<Trace, TraceError> {
-    read(&Source::file(path), progress)
+pub fn read_trace(path: &Path, options: &ReadOptions, progress: &Progress) -> Result<Trace, TraceError> {
+    read(&Source::file(path), options, progress)
 }
 
 /// Reads a trace that is in memory; `name` stands for its file in messages.
-pub fn read_trace_bytes(name: &str, bytes: &[u8]) -> Result<Trace, TraceError> {
-    read(&Source::memory(name, bytes), &Progress::default())
+pub fn read_trace_bytes(name: &str, bytes: &[u8], options: &ReadOptions) -> Result<Trace, TraceError> {
+    read(&Source::memory(name, bytes), options, &Progress::default())
 }
 
-fn read(source: &Source, progress: &Progress) -> Result<Trace, TraceError> {
+fn read(source: &Source, options: &ReadOptions, progress: &Progress) -> Result<Trace, TraceError> {
     let head = Head::of(source)?;
     let Some(format) = FORMATS.iter().find(|format| (format.recognises)(&head)) else {
         let known = FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
         return Err(TraceError::Unrecognised { file: source.name().to_owned(), found: head.to_string(), known });
     };
-    let mut trace = (format.read)(source, progress)?;
+    let mut trace = (format.read)(source, options, progress)?;
     for source in &mut trace.sources {
         source.format = format.name.to_owned();
     }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use jouletree_model::{Pass, Trace};
-use jouletree_trace::read_trace_bytes;
+use jouletree_trace::{ReadOptions, read_trace_bytes};
 use serde_json::{Value, json};
 
 const MAIN: u32 = 100;
@@ -30,7 +30,8 @@ fn kernel(name: &str, extent: (u64, u64), correlation: u64) -> Value {
 
 fn read(events: &[Value]) -> Trace {
     let document = json!({"schemaVersion": 1, "traceEvents": events});
-    read_trace_bytes("trace.json", document.to_string().as_bytes()).expect("a Kineto trace")
+    read_trace_bytes("trace.json", document.to_string().as_bytes(), &ReadOptions::default())
+        .expect("a Kineto trace")
 }
 
 /// Where each event landed, by the name the framework gave it.

@@ -12,7 +12,7 @@ use documents::{Document, Expected, Random, Style, kineto, timeline};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use jouletree_model::Trace;
-use jouletree_trace::{Progress, read_trace, read_trace_bytes};
+use jouletree_trace::{Progress, ReadOptions, read_trace, read_trace_bytes};
 use proptest::prelude::*;
 
 type Generator = fn(u64, usize, Style) -> Document;
@@ -84,7 +84,7 @@ fn assert_read(trace: &Trace, document: &Document, cut: usize) {
 /// Reads a prefix, plain or packed, and checks that it yields exactly the events that are whole in it.
 fn check_prefix(document: &Document, cut: usize, bytes: &[u8]) {
     let whole = cut == document.text.len();
-    match read_trace_bytes("trace.json", bytes) {
+    match read_trace_bytes("trace.json", bytes, &ReadOptions::default()) {
         Ok(trace) => {
             assert_read(&trace, document, cut);
             let told = trace.warnings.iter().find(|warning| warning.message.contains("cut short"));
@@ -131,9 +131,9 @@ proptest! {
                 let end = document.events[random.below(document.events.len() as u64) as usize].end + random.below(3) as usize;
                 cut = (end - 1).min(document.text.len());
             }
-            check_prefix(&document, cut, &document.text.as_bytes()[..cut]);
+            check_prefix(&document, cut, &document.text.as_bytes()[..cut], &ReadOptions::default());
             if random.once_in(8) {
-                check_prefix(&document, cut, &packed(&document.text.as_bytes()[..cut]));
+                check_prefix(&document, cut, &packed(&document.text.as_bytes()[..cut], &ReadOptions::default()));
             }
         }
     }
@@ -144,7 +144,7 @@ proptest! {
     ) {
         let document = generate(seed, events, Style { header_first: false, ..style });
         let cut = (document.text.len() as f64 * part) as usize;
-        if let Ok(trace) = read_trace_bytes("trace.json", &document.text.as_bytes()[..cut]) {
+        if let Ok(trace) = read_trace_bytes("trace.json", &document.text.as_bytes()[..cut], &ReadOptions::default()) {
             prop_assert!(runs(&trace).len() <= document.runs_before(cut).len());
             prop_assert!(!trace.warnings.is_empty());
         }
@@ -161,7 +161,7 @@ proptest! {
                 bytes[place] = random.pick(b"{}[]\",:\\0-\xffx");
             }
             // Whatever comes of it, it comes.
-            let _ = read_trace_bytes("trace.json", &bytes);
+            let _ = read_trace_bytes("trace.json", &bytes, &ReadOptions::default());
         }
     }
 }
@@ -181,7 +181,7 @@ fn pieces_may_end_anywhere() {
         ] {
             let path = folder.path().join(name);
             std::fs::write(&path, bytes).expect("the file is written");
-            let trace = read_trace(&path, &Progress::default()).expect("a trace");
+            let trace = read_trace(&path, &ReadOptions::default(), &Progress::default()).expect("a trace");
             assert_read(&trace, &document, document.text.len());
         }
     }
@@ -202,7 +202,8 @@ fn the_border_of_a_piece_may_fall_on_any_byte() {
             "p".repeat(PIECE - "{\"pad\":\"\",".len() + 1 - document.events[1].end - offset)
         );
         assert_eq!(lead.len() - 1 + document.events[1].end + offset, PIECE);
-        let trace = read_trace_bytes("trace.json", (lead + text).as_bytes()).expect("a trace");
+        let trace =
+            read_trace_bytes("trace.json", (lead + text).as_bytes(), &ReadOptions::default()).expect("a trace");
         assert_eq!(unlabelled(&runs(&trace)), unlabelled(&document.runs_before(usize::MAX)));
     }
 }

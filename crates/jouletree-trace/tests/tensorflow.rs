@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use jouletree_model::{Pass, Trace};
-use jouletree_trace::read_trace_bytes;
+use jouletree_trace::{ReadOptions, read_trace_bytes};
 use serde_json::{Value, json};
 
 const CPU: &str = "/job:localhost/replica:0/task:0/device:CPU:0 Compute";
@@ -29,7 +29,8 @@ fn operations(pid: u32, rows: &[(&str, &str, &[&str])]) -> Vec<Value> {
 
 fn read(events: Vec<Value>) -> Trace {
     let document = json!({"traceEvents": events});
-    read_trace_bytes("timeline-7.json", document.to_string().as_bytes()).expect("a TensorFlow timeline")
+    read_trace_bytes("timeline-7.json", document.to_string().as_bytes(), &ReadOptions::default())
+        .expect("a TensorFlow timeline")
 }
 
 fn placed(trace: &Trace) -> BTreeMap<String, (String, Pass)> {
@@ -93,9 +94,9 @@ fn gradients_and_updates_go_to_the_layer_that_caused_them() {
 #[test]
 fn data_flow_comes_without_control_edges_ports_and_strangers() {
     let trace = training_step();
-    let name = |op| trace.ops.get(op).map(|op| op.name.to_string()).expect("a known operation");
+    let name = |node| trace.model.get(node).map(|(op, _)| op.name.to_string()).expect("a known operation");
     let into = |to: &str| -> Vec<String> {
-        trace.edges.iter().filter(|edge| name(edge.to) == to).map(|edge| name(edge.from)).collect()
+        trace.model.edges().filter(|edge| name(edge.to) == to).map(|edge| name(edge.from)).collect()
     };
     assert_eq!(into("net/dense/MatMul"), ["net/dense/MatMul/ReadVariableOp"]);
     assert_eq!(into("net/loss/Mean"), ["net/ArithmeticOptimizer/AddOpsRewrite_add_1"]);

@@ -15,6 +15,7 @@ use crate::chrome::read_chrome;
 use crate::error::{TraceError, ending_warning};
 use crate::head::Head;
 use crate::input::Progress;
+use crate::options::ReadOptions;
 use crate::source::Source;
 
 use record::Recording;
@@ -29,15 +30,15 @@ fn recognises(head: &Head) -> bool {
     by_category || head.keys.contains("schemaVersion") || head.processes.contains("CPU functions")
 }
 
-fn read(source: &Source, progress: &Progress) -> Result<Trace, TraceError> {
+fn read(source: &Source, options: &ReadOptions, progress: &Progress) -> Result<Trace, TraceError> {
     let mut input = source.open(progress)?;
-    let mut recording = Recording::new(source.name());
+    let mut recording = Recording::new(source.name(), options.census);
     let ending = read_chrome(&mut input, &mut recording);
     recording.warnings.extend(ending_warning(source.name(), &ending, recording.events));
     if recording.host.is_empty() && recording.gpu.is_empty() {
         let what = "the trace holds no operation and no kernel; record with torch.profiler.profile(activities=[CPU, CUDA])";
-        let warnings = recording.into_trace().warnings;
+        let warnings = recording.into_trace(source, options).warnings;
         return Err(TraceError::empty(source.name(), what, &warnings));
     }
-    Ok(recording.into_trace())
+    Ok(recording.into_trace(source, options))
 }

@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use jouletree_model::{Device, DeviceClass, Nanos, ReadCount, Trace, TraceSource, Warning};
+use jouletree_model::{Device, DeviceClass, Marker, Nanos, Trace, TraceSource, Warning};
 
+use crate::census::Counter;
 use crate::chrome::{ChromeEvent, ChromeVisitor};
 use crate::interner::Interner;
 use crate::json::{integer, nanos_from_micros};
+use crate::options::ReadOptions;
 use crate::rejects::Rejects;
+use crate::source::Source;
+use crate::time_base::{absolute, find_time_base, wall_in_name};
 
 /// Everything of interest in one file.
 pub(super) struct Recording {
@@ -24,9 +28,11 @@ pub(super) struct Recording {
     pub(super) events: u64,
     pub(super) rank: Option<i64>,
     pub(super) warnings: Vec<Warning>,
-    base: i64,
+    base: Option<i64>,
+    host_name: Option<String>,
+    markers: Vec<Marker>,
     /// Events by GPU, `None` being the host, and category.
-    counts: BTreeMap<(Option<u32>, u32), u64>,
+    counter: Counter<(Option<u32>, u32)>,
     last_category: (Vec<u8>, Option<(Category, u32)>),
     thread_numbers: FxHashMap<Box<[u8]>, u32>,
     /// The last thread looked up: events of one thread come in runs.
@@ -133,7 +139,7 @@ fn category(name: &str) -> Category {
 const MODULE_CALL: &[u8] = b"nn.Module: ";
 
 impl Recording {
-    pub(super) fn new(file: &str) -> Recording {
+    pub(super) fn new(file: &str, takes_census: bool) -> Recording {
         Recording {
             file: file.to_owned(),
             names: Interner::default(),
@@ -144,8 +150,10 @@ impl Recording {
             events: 0,
             rank: None,
             warnings: Vec::new(),
-            base: 0,
-            counts: BTreeMap::new(),
+            base: None,
+            host_name: None,
+            markers: Vec::new(),
+            counter: Counter::new(takes_census),
             last_category: (Vec::new(), None),
             thread_numbers: FxHashMap::default(),
             last_thread: (Vec::new(), u32::MAX),
@@ -209,15 +217,18 @@ impl Recording {
             }
             _ => None,
         };
-        *self.counts.entry((gpu, category_name)).or_default() += 1;
-        if let Category::Dropped = category {
-            return;
-        }
+        let is_used = !matches!(category, Category::Dropped | Category::Unknown);
         if let Category::Unknown = category {
             *self.unknown.entry(category_name).or_default() += 1;
-            return;
         }
-        let Some((start, end)) = self.rejects.extent(event, offset) else { return };
+        if !is_used && !self.counter.takes_census() {
+            return self.counter.count((gpu, category_name));
+        }
+        let Some((start, end)) = self.rejects.extent(event, offset) else {
+            return self.counter.count((gpu, category_name));
+        };
+        let is_operation = matches!(category, Category::Host(HostSort::Operator) | Category::Gpu(_));
+        self.counter.note((gpu, category_name), start, end, is_operation);
         match category {
             Category::Host(sort) => self.host_event(event, start, end, sort),
             Category::PythonFunction if event.name.bytes.starts_with(MODULE_CALL) => {
@@ -236,6 +247,11 @@ impl Recording {
     fn host_event(&mut self, event: &ChromeEvent<'_>, start: Nanos, end: Nanos, sort: HostSort) {
         let order = event.args.event_index.and_then(|index| u32::try_from(index).ok());
         let order = order.unwrap_or(self.host.len() as u32);
+        if sort == HostSort::Annotation
+            && let Some(wall) = wall_in_name(&event.name.text())
+        {
+            self.markers.push(Marker { wall, at: start });
+        }
         let link = if sort == HostSort::Runtime { event.args.correlation } else { event.args.sequence };
         let host = HostEvent {
             start,
@@ -254,29 +270,39 @@ impl Recording {
     }
 
     /// Draws the conclusions and gives the trace.
-    pub(super) fn into_trace(mut self) -> Trace {
-        self.move_to_base();
+    pub(super) fn into_trace(mut self, source: &Source, options: &ReadOptions) -> Trace {
+        let first =
+            self.host.iter().map(|event| event.start).chain(self.gpu.iter().map(|event| event.start)).min();
+        let own = self.base.map(Nanos).or_else(|| first.and_then(absolute));
+        let time_base = find_time_base(source, options, own, &mut self.markers, &mut self.warnings);
+        self.move_to(time_base.base());
         self.warnings.extend(self.rejects.warnings(&self.file));
         for (category, count) in std::mem::take(&mut self.unknown) {
             let category = self.names.get(category);
             let message = format!("{count} events of the unknown category `{category}` are left out");
             self.warnings.push(Warning::new(&self.file, message));
         }
-        let counts = std::mem::take(&mut self.counts);
-        let counts = counts.into_iter().map(|((gpu, category), events)| ReadCount {
-            device: gpu.map_or(Device::new(DeviceClass::Cpu, 0), |index| Device::new(DeviceClass::Gpu, index)),
-            category: self.names.get(category).into_owned(),
-            events,
+        let counter = std::mem::replace(&mut self.counter, Counter::new(false));
+        let (counts, census) = counter.finish(time_base.base(), |(gpu, category)| {
+            let device =
+                gpu.map_or(Device::new(DeviceClass::Cpu, 0), |index| Device::new(DeviceClass::Gpu, index));
+            Some((device, self.names.get(*category).into_owned()))
         });
-        let source = TraceSource { file: self.file.clone(), format: String::new(), counts: counts.collect() };
-        let mut trace = Trace { sources: vec![source], ..Trace::default() };
+        let source = TraceSource {
+            file: self.file.clone(),
+            host: self.host_name.take(),
+            time_base,
+            markers: std::mem::take(&mut self.markers),
+            counts,
+            ..TraceSource::default()
+        };
+        let mut trace = Trace { sources: vec![source], census, ..Trace::default() };
         super::walk::lanes_of(self, &mut trace);
         trace
     }
 
     /// Times in the file count from its base, which may stand after the events.
-    fn move_to_base(&mut self) {
-        let base = Nanos(self.base);
+    fn move_to(&mut self, base: Nanos) {
         if base == Nanos(0) {
             return;
         }
@@ -295,7 +321,10 @@ impl Recording {
 impl ChromeVisitor for Recording {
     fn header(&mut self, key: &str, value: &[u8]) {
         match key {
-            "baseTimeNanoseconds" => self.base = integer(value).unwrap_or(0),
+            "baseTimeNanoseconds" => self.base = integer(value).filter(|base| *base != 0),
+            "host_name" => {
+                self.host_name = serde_json::from_slice(value).ok().filter(|name: &String| !name.is_empty())
+            }
             "distributedInfo" => {
                 let info: Option<serde_json::Value> = serde_json::from_slice(value).ok();
                 self.rank = info.and_then(|info| info.get("rank")?.as_i64());

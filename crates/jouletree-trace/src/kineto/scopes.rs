@@ -67,22 +67,14 @@ impl Scopes {
                 Detail::Host => {
                     let short = original.strip_prefix(EVALUATE).unwrap_or(&original);
                     let path = joined(&scope, short);
-                    Op { path: path.into(), op_type: short.into(), name: original.as_ref().into(), pass }
+                    Op::new(path, short, original.as_ref(), pass)
                 }
-                Detail::Python => {
-                    let path = joined(&scope, PYTHON).into();
-                    Op { path, op_type: "python".into(), name: original.as_ref().into(), pass }
-                }
+                Detail::Python => Op::new(joined(&scope, PYTHON), "python", original.as_ref(), pass),
                 Detail::Device { name, launched } => {
                     let kernel = names.get(name);
                     let short = short_kernel_name(&kernel);
                     let leaf = if launched { original.strip_prefix(EVALUATE).unwrap_or(&original) } else { short };
-                    Op {
-                        path: joined(&scope, leaf).into(),
-                        op_type: short.into(),
-                        name: kernel.as_ref().into(),
-                        pass,
-                    }
+                    Op::new(joined(&scope, leaf), short, kernel.as_ref(), pass)
                 }
             };
             ops.intern(op)

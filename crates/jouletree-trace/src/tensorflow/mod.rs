@@ -15,6 +15,7 @@ use crate::chrome::read_chrome;
 use crate::error::{TraceError, ending_warning};
 use crate::head::Head;
 use crate::input::Progress;
+use crate::options::ReadOptions;
 use crate::source::Source;
 
 use record::Recording;
@@ -25,10 +26,10 @@ fn recognises(head: &Head) -> bool {
     head.categories.contains("Op") && head.names_operations
 }
 
-fn read(source: &Source, progress: &Progress) -> Result<Trace, TraceError> {
+fn read(source: &Source, options: &ReadOptions, progress: &Progress) -> Result<Trace, TraceError> {
     let mut input = source.open(progress)?;
     let mut recording = Recording::new(source.name());
     let ending = read_chrome(&mut input, &mut recording);
     recording.warnings.extend(ending_warning(source.name(), &ending, recording.read));
-    recording.into_trace()
+    recording.into_trace(source, options)
 }

@@ -33,11 +33,13 @@ pub(super) fn places(graph: &Graph) -> Vec<Op> {
         })
         .collect();
     place_sums_of_gradients(graph, &mut paths);
-    let op = |(node, path): (&Node, Option<String>)| Op {
-        path: path.unwrap_or_else(|| node.original.clone()).into(),
-        op_type: node.op_type.as_str().into(),
-        name: node.name.as_str().into(),
-        pass: node.pass,
+    let op = |(node, path): (&Node, Option<String>)| {
+        Op::new(
+            path.unwrap_or_else(|| node.original.clone()),
+            node.op_type.as_str(),
+            node.name.as_str(),
+            node.pass,
+        )
     };
     graph.nodes.iter().zip(paths).map(op).collect()
 }

@@ -1,18 +1,21 @@
 //! What a TensorFlow timeline says, event by event, and the trace made of it.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
 use jouletree_model::{
-    DataFlow, Device, DeviceClass, Event, Lane, Nanos, OpId, ReadCount, Step, Trace, TraceSource, Warning,
+    Census, Device, DeviceClass, Event, Facts, Lane, Nanos, NodeId, Op, OpId, ReadCount, Step, Trace, TraceSource,
+    Warning,
 };
 
+use crate::census::Counter;
 use crate::chrome::{ChromeEvent, ChromeVisitor};
 use crate::error::TraceError;
 use crate::interner::Interner;
+use crate::options::ReadOptions;
 use crate::rejects::Rejects;
+use crate::source::Source;
+use crate::time_base::{absolute, find_time_base};
 
 use super::graph::Graph;
 use super::place::places;
@@ -99,17 +102,18 @@ impl Recording {
     }
 
     /// Draws the conclusions and gives the trace.
-    pub(super) fn into_trace(mut self) -> Result<Trace, TraceError> {
+    pub(super) fn into_trace(mut self, source: &Source, options: &ReadOptions) -> Result<Trace, TraceError> {
         self.warnings.extend(self.rejects.warnings(&self.file));
         let processes = self.processes();
         self.warn_about_unknown(&processes);
-        let counts = self.counts(&processes);
+        let own = self.events.iter().map(|event| event.start).min().and_then(absolute);
+        let time_base = find_time_base(source, options, own, &mut [], &mut self.warnings);
+        let base = time_base.base();
+        let (counts, census) = self.counts(&processes, base, options.census);
         let step = step_in_name(&self.file);
         let source_name = self.names.find(SOURCE);
-        let mut trace = Trace {
-            sources: vec![TraceSource { file: self.file.clone(), format: String::new(), counts }],
-            ..Trace::default()
-        };
+        let source = TraceSource { file: self.file.clone(), time_base, counts, ..TraceSource::default() };
+        let mut trace = Trace { sources: vec![source], census, ..Trace::default() };
         let ops = self.intern_ops(&mut trace);
         let mut lanes: IndexMap<(u32, u32), Vec<Event>> = IndexMap::new();
         for event in self.events.iter().filter(|event| Some(event.name) != source_name) {
@@ -117,7 +121,7 @@ impl Recording {
             else {
                 continue;
             };
-            let active = Event { start: event.start, end: event.end, op: *op, step };
+            let active = Event { start: event.start + base, end: event.end + base, op: *op, step };
             lanes.entry((event.process, event.lane)).or_default().push(active);
         }
         for ((process, lane), events) in lanes {
@@ -147,17 +151,13 @@ impl Recording {
             types.shift_remove(&source);
         }
         let graph = Graph::new(&types, &self.inputs, &self.names);
-        let ops: FxHashMap<u32, OpId> =
-            places(&graph).into_iter().zip(types.keys()).map(|(op, name)| (*name, trace.ops.intern(op))).collect();
-        let flows: BTreeSet<DataFlow> = graph
-            .edges()
-            .filter_map(|(from, to)| {
-                let of = |node: usize| types.get_index(node).and_then(|(name, _)| ops.get(name)).copied();
-                Some(DataFlow { from: of(from)?, to: of(to)? })
-            })
-            .collect();
-        trace.edges = flows.into_iter().collect();
-        ops
+        let placed = places(&graph);
+        let insert = |op: &Op| trace.model.insert(op.clone(), Facts::default());
+        let nodes: Vec<NodeId> = placed.iter().map(insert).collect();
+        for (from, to) in graph.edges() {
+            trace.model.connect(nodes[from], nodes[to]);
+        }
+        placed.into_iter().zip(types.keys()).map(|(op, name)| (*name, trace.ops.intern(op))).collect()
     }
 
     /// What each process with a known name stands for.
@@ -179,22 +179,21 @@ impl Recording {
         devices.into_iter().map(|(id, placement)| (id, process(placement))).collect()
     }
 
-    fn counts(&self, processes: &FxHashMap<u32, Process>) -> Vec<ReadCount> {
-        let mut counts: BTreeMap<(Device, &str), u64> = BTreeMap::new();
+    fn counts(
+        &self,
+        processes: &FxHashMap<u32, Process>,
+        base: Nanos,
+        takes_census: bool,
+    ) -> (Vec<ReadCount>, Census) {
+        let mut counter = Counter::new(takes_census);
         for event in &self.events {
-            let (device, category) = match processes.get(&event.process) {
-                Some(Process::Device(device)) => (device, "Op"),
-                Some(Process::Repeated(device)) => (device, "Op repeated by stream"),
-                None => continue,
-            };
-            *counts.entry((device.clone(), category)).or_default() += 1;
+            let is_operation = matches!(processes.get(&event.process), Some(Process::Device(_)));
+            counter.note(event.process, event.start, event.end, is_operation);
         }
-        let count = |((device, category), events): ((Device, &str), u64)| ReadCount {
-            device,
-            category: category.to_owned(),
-            events,
-        };
-        counts.into_iter().map(count).collect()
+        counter.finish(base, |process| match processes.get(process)? {
+            Process::Device(device) => Some((device.clone(), "Op".to_owned())),
+            Process::Repeated(device) => Some((device.clone(), "Op repeated by stream".to_owned())),
+        })
     }
 
     fn warn_about_unknown(&mut self, processes: &FxHashMap<u32, Process>) {

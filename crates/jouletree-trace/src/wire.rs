@@ -1,0 +1,183 @@
+//! Protocol buffers on the wire: a walker over fields that borrows everything and allocates nothing.
+//!
+//! Whatever the bytes, the walk ends: a length that reaches beyond its message, a number that does not end or a wire
+//! type that does not exist stops it, and [`Fields::damage`] tells where.
+
+/// The fields of one message, in the order in which they stand.
+#[derive(Debug, Clone)]
+pub(crate) struct Fields<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    damage: Option<usize>,
+}
+
+/// The value of a field.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Value<'a> {
+    /// An integer, a truth value or an enumeration.
+    Varint(u64),
+    /// A string, bytes, a message or packed numbers.
+    Bytes(&'a [u8]),
+    /// A double or a fixed integer.
+    Fixed64(u64),
+    /// A float or a fixed integer.
+    Fixed32(u32),
+}
+
+impl<'a> Fields<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Fields<'a> {
+        Fields { bytes, at: 0, damage: None }
+    }
+
+    /// Where in the message the walk stopped because it could not go on.
+    pub(crate) fn damage(&self) -> Option<usize> {
+        self.damage
+    }
+
+    /// How far the walk has come.
+    pub(crate) fn offset(&self) -> usize {
+        self.at
+    }
+
+    #[inline]
+    fn stop<T>(&mut self, at: usize) -> Option<T> {
+        self.damage = Some(at);
+        self.at = self.bytes.len();
+        None
+    }
+
+    #[inline]
+    fn varint(&mut self) -> Option<u64> {
+        let first = *self.bytes.get(self.at)?;
+        self.at += 1;
+        if first < 0x80 {
+            return Some(u64::from(first));
+        }
+        let mut value = u64::from(first & 0x7f);
+        for shift in (7..64).step_by(7) {
+            let byte = *self.bytes.get(self.at)?;
+            self.at += 1;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn take(&mut self, length: u64) -> Option<&'a [u8]> {
+        let end = usize::try_from(length).ok().and_then(|length| self.at.checked_add(length))?;
+        let taken = self.bytes.get(self.at..end)?;
+        self.at = end;
+        Some(taken)
+    }
+
+    #[inline]
+    fn value(&mut self, wire_type: u64) -> Option<Value<'a>> {
+        match wire_type {
+            0 => self.varint().map(Value::Varint),
+            1 => self.take(8)?.try_into().ok().map(|bytes| Value::Fixed64(u64::from_le_bytes(bytes))),
+            2 => {
+                let length = self.varint()?;
+                self.take(length).map(Value::Bytes)
+            }
+            5 => self.take(4)?.try_into().ok().map(|bytes| Value::Fixed32(u32::from_le_bytes(bytes))),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = (u64, Value<'a>);
+
+    #[inline]
+    fn next(&mut self) -> Option<(u64, Value<'a>)> {
+        let start = self.at;
+        if start >= self.bytes.len() {
+            return None;
+        }
+        let Some(tag) = self.varint() else { return self.stop(start) };
+        match self.value(tag & 7) {
+            Some(value) if tag >> 3 > 0 => Some((tag >> 3, value)),
+            _ => self.stop(start),
+        }
+    }
+}
+
+impl<'a> Value<'a> {
+    /// The integer in it; zero for anything else.
+    pub(crate) fn unsigned(self) -> u64 {
+        match self {
+            Value::Varint(value) | Value::Fixed64(value) => value,
+            Value::Fixed32(value) => u64::from(value),
+            Value::Bytes(_) => 0,
+        }
+    }
+
+    /// The signed integer in it; zero for anything else.
+    pub(crate) fn signed(self) -> i64 {
+        self.unsigned() as i64
+    }
+
+    /// The bytes in it; none for anything else.
+    pub(crate) fn bytes(self) -> &'a [u8] {
+        match self {
+            Value::Bytes(bytes) => bytes,
+            _ => &[],
+        }
+    }
+
+    /// The text in it.
+    pub(crate) fn text(self) -> String {
+        String::from_utf8_lossy(self.bytes()).into_owned()
+    }
+
+    /// The message in it.
+    pub(crate) fn message(self) -> Fields<'a> {
+        Fields::new(self.bytes())
+    }
+
+    /// The integers in it: one, or many packed together.
+    pub(crate) fn integers(self) -> impl Iterator<Item = i64> + 'a {
+        let (single, mut packed) = match self {
+            Value::Bytes(bytes) => (None, Fields::new(bytes)),
+            value => (Some(value.signed()), Fields::new(&[])),
+        };
+        single.into_iter().chain(std::iter::from_fn(move || packed.varint().map(|value| value as i64)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_of_every_wire_type() {
+        let bytes = [8, 0x96, 1, 18, 2, b'h', b'i', 25, 1, 0, 0, 0, 0, 0, 0, 0, 37, 2, 0, 0, 0];
+        let mut fields = Fields::new(&bytes);
+        let found: Vec<(u64, Value<'_>)> = fields.by_ref().collect();
+        let wanted =
+            [(1, Value::Varint(150)), (2, Value::Bytes(b"hi")), (3, Value::Fixed64(1)), (4, Value::Fixed32(2))];
+        assert_eq!(found, wanted);
+        assert_eq!(fields.damage(), None);
+        assert_eq!(Value::Bytes(&[1, 0x96, 1]).integers().collect::<Vec<_>>(), [1, 150]);
+        assert_eq!(Value::Varint(u64::MAX).integers().collect::<Vec<_>>(), [-1]);
+    }
+
+    #[test]
+    fn damage_ends_the_walk_and_is_told() {
+        for (bytes, at) in [
+            (&[8][..], 0),
+            (&[8, 1, 18, 5, b'x'][..], 2),
+            (&[8, 1, 8, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1][..], 2),
+            (&[15, 1][..], 0),
+            (&[0, 1][..], 0),
+            (&[18, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1][..], 0),
+        ] {
+            let mut fields = Fields::new(bytes);
+            assert!(fields.by_ref().count() <= 1);
+            assert_eq!(fields.damage(), Some(at), "{bytes:?}");
+        }
+    }
+}
