@@ -131,9 +131,9 @@ proptest! {
                 let end = document.events[random.below(document.events.len() as u64) as usize].end + random.below(3) as usize;
                 cut = (end - 1).min(document.text.len());
             }
-            check_prefix(&document, cut, &document.text.as_bytes()[..cut], &ReadOptions::default());
+            check_prefix(&document, cut, &document.text.as_bytes()[..cut]);
             if random.once_in(8) {
-                check_prefix(&document, cut, &packed(&document.text.as_bytes()[..cut], &ReadOptions::default()));
+                check_prefix(&document, cut, &packed(&document.text.as_bytes()[..cut]));
             }
         }
     }
