@@ -7,11 +7,13 @@
 mod census;
 mod chrome;
 mod error;
+mod folder;
 mod head;
 mod input;
 mod interner;
 mod json;
 mod kineto;
+mod merge;
 mod options;
 mod rejects;
 mod source;
@@ -24,7 +26,9 @@ use std::path::Path;
 use jouletree_model::Trace;
 
 pub use error::TraceError;
+pub use folder::find_traces;
 pub use input::Progress;
+pub use merge::merge_traces;
 pub use options::ReadOptions;
 
 use head::Head;
@@ -38,6 +42,8 @@ struct Format {
     recognises: fn(&Head) -> bool,
     /// Reads a file of this format.
     read: fn(&Source, &ReadOptions, &Progress) -> Result<Trace, TraceError>,
+    /// Whether it is a guess: in a folder, files of other formats are preferred.
+    is_fallback: bool,
 }
 
 /// Every format that can be read, the most specific first.

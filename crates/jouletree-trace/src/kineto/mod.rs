@@ -20,7 +20,7 @@ use crate::source::Source;
 
 use record::Recording;
 
-pub(crate) const FORMAT: Format = Format { name: "pytorch-kineto", recognises, read };
+pub(crate) const FORMAT: Format = Format { name: "pytorch-kineto", recognises, read, is_fallback: false };
 
 fn recognises(head: &Head) -> bool {
     const CATEGORIES: [&str; 7] =

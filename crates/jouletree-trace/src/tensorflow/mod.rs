@@ -20,7 +20,7 @@ use crate::source::Source;
 
 use record::Recording;
 
-pub(crate) const FORMAT: Format = Format { name: "tensorflow-timeline", recognises, read };
+pub(crate) const FORMAT: Format = Format { name: "tensorflow-timeline", recognises, read, is_fallback: false };
 
 fn recognises(head: &Head) -> bool {
     head.categories.contains("Op") && head.names_operations
