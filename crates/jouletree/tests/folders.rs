@@ -18,7 +18,7 @@ fn rank(host: Option<&str>, rank: i64, kernel: &str) -> Vec<u8> {
         "schemaVersion": 1,
         "distributedInfo": {"rank": rank},
         "traceEvents": [
-            event("user_annotation", "module::net.dense", 1, 0, 900, json!({})),
+            event("user_annotation", "module::net.dense", 1, 0, 800, json!({})),
             event("cpu_op", "aten::mm", 1, 10, 500, json!({})),
             event("cuda_runtime", "cudaLaunchKernel", 1, 20, 30, json!({"correlation": 1})),
             event("kernel", kernel, 7, 100, 400, json!({"device": 0, "correlation": 1})),
