@@ -1,0 +1,72 @@
+//! Clocks: samples are stamped by the monotonic clock, which nobody can set; anchors tie it to the time of day.
+
+use std::ops::Sub;
+
+use jouletree_model::Nanos;
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+/// An instant of the monotonic clock, in nanoseconds since some instant before the machine started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Mono(pub i64);
+
+impl Mono {
+    /// Now.
+    #[inline]
+    pub fn now() -> Mono {
+        Mono(nanos(clock_gettime(ClockId::Monotonic)))
+    }
+}
+
+impl Sub for Mono {
+    type Output = Nanos;
+    fn sub(self, other: Mono) -> Nanos {
+        Nanos(self.0.saturating_sub(other.0))
+    }
+}
+
+/// One instant by three clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Anchor {
+    /// By the monotonic clock, which stands still while the machine is suspended.
+    pub mono: Mono,
+    /// By the time of day, which can be set.
+    pub wall: Nanos,
+    /// By the clock that goes on while the machine is suspended.
+    pub boot: Nanos,
+}
+
+impl Anchor {
+    /// Now, with the time of day taken between two looks at the monotonic clock.
+    pub fn now() -> Anchor {
+        let before = Mono::now();
+        let wall = Nanos(nanos(clock_gettime(ClockId::Realtime)));
+        let boot = Nanos(nanos(clock_gettime(ClockId::Boottime)));
+        let after = Mono::now();
+        Anchor { mono: Mono(before.0 + (after.0 - before.0) / 2), wall, boot }
+    }
+}
+
+/// What ties the monotonic clock to the time of day over a recording.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Anchors {
+    anchors: Vec<Anchor>,
+}
+
+impl Anchors {
+    /// Adds an anchor, later than those before.
+    pub fn push(&mut self, anchor: Anchor) {
+        self.anchors.push(anchor);
+    }
+
+    /// The time of day at an instant, by the last anchor before it, or the first of all. After the clock was set, times
+    /// go on from the new time of day: that is what the trace's clock does, too.
+    pub fn wall(&self, at: Mono) -> Option<Nanos> {
+        let after = self.anchors.partition_point(|anchor| anchor.mono <= at);
+        let anchor = self.anchors.get(after.saturating_sub(1))?;
+        Some(anchor.wall + (at - anchor.mono))
+    }
+}
+
+fn nanos(time: Timespec) -> i64 {
+    time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec)
+}

@@ -1,0 +1,16 @@
+//! Meters: where joules come from.
+//!
+//! A [`Sensor`] gives raw cumulative readings and nothing else. [`Counter`] makes an ever-growing count of them, whatever
+//! the hardware's counter does: it wraps, stalls, runs backwards, vanishes. The sampler reads all sensors at fixed
+//! instants of the monotonic clock; [`Anchors`] tie that clock to the time of day. Energy is what is kept; power is
+//! derived. Where a reading is missing there is a gap, and a gap is said, never filled.
+
+mod clock;
+mod counter;
+mod roots;
+mod sensor;
+
+pub use clock::{Anchor, Anchors, Mono};
+pub use counter::{Advance, Counter, Implausible};
+pub use roots::Roots;
+pub use sensor::{Found, ReadError, Sensor, SensorInfo, Unusable};
