@@ -8,6 +8,8 @@ mod census;
 mod chrome;
 mod error;
 mod head;
+#[allow(dead_code, reason = "used by the XPlane reader")]
+mod hlo;
 mod input;
 mod interner;
 mod json;

@@ -1,0 +1,104 @@
+//! The instructions that ran as a part of the model: their shapes, their operations, the data flow between them.
+
+use jouletree_model::{Facts, ModelTree, NodeId, TensorShape};
+use rustc_hash::FxHashSet;
+
+use super::module::{Detail, Module};
+use super::{HloModule, Part, shape};
+
+/// How many instructions that did not run are gone through on the way back to what did.
+const SEARCH: usize = 1024;
+
+pub(super) fn add_to(hlo: &HloModule, model: &mut ModelTree, used: &dyn Fn(&str) -> bool) {
+    let module = &hlo.module;
+    let ran: Vec<bool> = module.instructions.iter().map(|instruction| used(&instruction.name)).collect();
+    let indices = || ran.iter().enumerate().filter(|(_, ran)| **ran).map(|(index, _)| index);
+    let mut nodes: Vec<Vec<NodeId>> = vec![Vec::new(); ran.len()];
+    for index in indices() {
+        let parts = hlo.parts_at(index);
+        nodes[index] =
+            parts.iter().map(|part| model.insert(part.op.clone(), facts(hlo, index, &ran, part))).collect();
+    }
+    for index in indices() {
+        for producer in producers(module, index, &ran) {
+            for from in &nodes[producer] {
+                for to in &nodes[index] {
+                    model.connect(*from, *to);
+                }
+            }
+        }
+    }
+}
+
+/// What is known about a part of an instruction. Every part has the shapes of the whole, and its share of what can be
+/// added up.
+fn facts(hlo: &HloModule, index: usize, ran: &[bool], part: &Part) -> Facts {
+    let module = &hlo.module;
+    let instruction = &module.instructions[index];
+    let share = |whole: u64| if part.share < 1.0 { (whole as f64 * part.share).round() as u64 } else { whole };
+    // A loop whose body ran instruction by instruction has counted itself there.
+    let is_counted_inside =
+        instruction.called.iter().any(|called| module.inside(*called).any(|(inner, _)| ran[inner]));
+    let flops = hlo.flops[index].filter(|_| !is_counted_inside);
+    let inputs: Vec<TensorShape> = module.inputs(instruction).cloned().collect();
+    Facts {
+        flops: flops.map(share),
+        output_bytes: shape::total_bytes(&instruction.outputs).map(share),
+        inputs,
+        outputs: instruction.outputs.clone(),
+        ..Facts::default()
+    }
+}
+
+/// The instructions that ran and made what `index` takes, through those that did not run themselves.
+fn producers(module: &Module, index: usize, ran: &[bool]) -> Vec<usize> {
+    let mut seen: FxHashSet<usize> = FxHashSet::default();
+    let mut found = Vec::new();
+    let mut ahead = module.instructions[index].operands.clone();
+    while let Some(at) = ahead.pop() {
+        if at == index || seen.len() >= SEARCH || !seen.insert(at) {
+            continue;
+        }
+        if ran[at] {
+            found.push(at);
+        } else {
+            ahead.extend(behind(module, at));
+        }
+    }
+    found
+}
+
+/// What an instruction that did not run passes on.
+fn behind(module: &Module, at: usize) -> Vec<usize> {
+    let instruction = &module.instructions[at];
+    match (&*instruction.opcode, &instruction.detail) {
+        ("get-tuple-element", Detail::Number(number)) => {
+            let tuple = instruction.operands.first().map(|tuple| &module.instructions[*tuple]);
+            let element = tuple
+                .filter(|tuple| &*tuple.opcode == "tuple")
+                .and_then(|tuple| tuple.operands.get(usize::try_from(*number).ok()?));
+            element.map_or_else(|| instruction.operands.clone(), |element| vec![*element])
+        }
+        ("parameter", Detail::Number(number)) => {
+            let callers = &module.computations[instruction.computation].callers;
+            callers
+                .iter()
+                .filter_map(|caller| argument(module, *caller, instruction.computation, *number))
+                .collect()
+        }
+        _ => instruction.operands.clone(),
+    }
+}
+
+/// What a caller passes to a computation as its parameter of this number.
+fn argument(module: &Module, caller: usize, computation: usize, number: i64) -> Option<usize> {
+    let caller = &module.instructions[caller];
+    let operand = match &*caller.opcode {
+        "while" => 0,
+        // The first operand chooses between the branches, each of which has one argument.
+        "conditional" => 1 + caller.called.iter().position(|called| *called == computation)?,
+        "fusion" | "call" | "async-start" => usize::try_from(number).ok()?,
+        _ => return None,
+    };
+    caller.operands.get(operand).copied()
+}
