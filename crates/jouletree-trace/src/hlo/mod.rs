@@ -11,6 +11,8 @@ mod flow;
 mod module;
 mod parts;
 mod places;
+#[cfg(test)]
+mod recorded;
 mod scope;
 mod shape;
 #[cfg(test)]

@@ -132,38 +132,52 @@ fn single_place(op_name: &str) -> Option<Place> {
 }
 
 fn jax_place(parts: &[&str]) -> Place {
+    let parts: Vec<Unwrapped<'_>> = parts.iter().map(|part| Unwrapped::of(part)).collect();
+    let name = |index: Option<usize>| parts.get(index?).map(|part| part.name);
     let mut scopes: Vec<&str> = Vec::new();
     let mut primitive = "";
-    let mut pass = Pass::Forward;
     for (index, part) in parts.iter().enumerate() {
-        let mut name = *part;
-        let mut is_function = false;
-        while let Some((wrapper, inner)) = unwrap(name) {
-            is_function = FUNCTIONS.contains(&wrapper);
-            if wrapper == "transpose" {
-                pass = Pass::Backward;
-            }
-            name = inner;
-        }
-        let is_wrapped = name.len() < part.len();
-        if index + 1 == parts.len() && !is_wrapped {
-            primitive = name;
-        } else if is_function {
-            let is_private = name.starts_with(['_', '<']) || name == "main";
+        if index + 1 == parts.len() && !part.is_wrapped {
+            primitive = part.name;
+        } else if part.is_function {
+            let is_private = part.name.starts_with(['_', '<']) || part.name == "main";
             if index > 0 && !is_private {
-                scopes.push(name);
+                scopes.push(part.name);
             }
         } else {
-            let before = index.checked_sub(1).and_then(|before| parts.get(before)).copied();
-            let neighbours = [before, parts.get(index + 1).copied()];
-            scopes.extend(split(name).into_iter().filter(|name| !is_structure(name, neighbours)));
+            let neighbours = [name(index.checked_sub(1)), name(Some(index + 1))];
+            scopes.extend(split(part.name).into_iter().filter(|name| !is_structure(name, neighbours)));
         }
     }
-    let is_update = scopes.first().is_some_and(|first| is_optimizer(first));
-    if is_update && pass == Pass::Forward {
-        pass = Pass::Optimizer;
-    }
+    let pass = if parts.iter().any(|part| part.is_transposed) {
+        Pass::Backward
+    } else if scopes.first().is_some_and(|first| is_optimizer(first)) {
+        Pass::Optimizer
+    } else {
+        Pass::Forward
+    };
     Place { scope: scopes.join("/"), primitive: primitive.to_owned(), pass }
+}
+
+/// A part of a name without the transformations around it.
+struct Unwrapped<'a> {
+    name: &'a str,
+    is_wrapped: bool,
+    is_function: bool,
+    is_transposed: bool,
+}
+
+impl Unwrapped<'_> {
+    fn of(part: &str) -> Unwrapped<'_> {
+        let mut found = Unwrapped { name: part, is_wrapped: false, is_function: false, is_transposed: false };
+        while let Some((wrapper, inner)) = unwrap(found.name) {
+            found.name = inner;
+            found.is_wrapped = true;
+            found.is_function = FUNCTIONS.contains(&wrapper);
+            found.is_transposed |= wrapper == "transpose";
+        }
+        found
+    }
 }
 
 fn tensorflow_place(op_name: &str) -> Option<Place> {
