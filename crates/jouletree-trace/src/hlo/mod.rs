@@ -11,8 +11,6 @@ mod flow;
 mod module;
 mod parts;
 mod places;
-#[cfg(test)]
-mod recorded;
 mod scope;
 mod shape;
 #[cfg(test)]
@@ -51,7 +49,7 @@ pub(crate) struct Part {
 }
 
 impl HloModule {
-    /// Reads an `xla.HloProto`; what stands before a damage is used. `None` if there is not a single instruction.
+    /// Reads an `xla.HloProto`; the computations before a damage are used. `None` if there is not a single instruction.
     pub(crate) fn parse(hlo_proto: &[u8]) -> Option<HloModule> {
         let module = Module::read(hlo_proto);
         if module.instructions.is_empty() {

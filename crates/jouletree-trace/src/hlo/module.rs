@@ -74,7 +74,7 @@ struct Claims {
 }
 
 impl Module {
-    /// Reads an `xla.HloProto`; what stands before a damage is kept.
+    /// Reads an `xla.HloProto`; what stands before a damage is kept, and a message that claims more than there is not.
     pub(super) fn read(hlo_proto: &[u8]) -> Module {
         let mut module = Module::default();
         let mut computations = FxHashMap::default();

@@ -136,20 +136,28 @@ fn jax_place(parts: &[&str]) -> Place {
     let name = |index: Option<usize>| parts.get(index?).map(|part| part.name);
     let mut scopes: Vec<&str> = Vec::new();
     let mut primitive = "";
+    // Where what is differentiated backward began: its name, and how many scopes were before it.
+    let mut transposed: Option<(&str, usize)> = None;
     for (index, part) in parts.iter().enumerate() {
-        if index + 1 == parts.len() && !part.is_wrapped {
-            primitive = part.name;
-        } else if part.is_function {
+        match transposed {
+            // Within recomputation the whole stack of the forward pass stands a second time.
+            Some((name, before)) if part.is_forward && part.name == name => scopes.truncate(before),
+            None if part.is_transposed => transposed = Some((part.name, scopes.len())),
+            _ => {}
+        }
+        let neighbours = [name(index.checked_sub(1)), name(Some(index + 1))];
+        if part.is_function {
             let is_private = part.name.starts_with(['_', '<']) || part.name == "main";
             if index > 0 && !is_private {
                 scopes.push(part.name);
             }
+        } else if index + 1 == parts.len() && !part.is_wrapped {
+            primitive = if is_structure(part.name, neighbours) { "" } else { part.name };
         } else {
-            let neighbours = [name(index.checked_sub(1)), name(Some(index + 1))];
             scopes.extend(split(part.name).into_iter().filter(|name| !is_structure(name, neighbours)));
         }
     }
-    let pass = if parts.iter().any(|part| part.is_transposed) {
+    let pass = if transposed.is_some() {
         Pass::Backward
     } else if scopes.first().is_some_and(|first| is_optimizer(first)) {
         Pass::Optimizer
@@ -164,18 +172,27 @@ struct Unwrapped<'a> {
     name: &'a str,
     is_wrapped: bool,
     is_function: bool,
+    is_forward: bool,
     is_transposed: bool,
 }
 
 impl Unwrapped<'_> {
     fn of(part: &str) -> Unwrapped<'_> {
-        let mut found = Unwrapped { name: part, is_wrapped: false, is_function: false, is_transposed: false };
+        let mut found = Unwrapped {
+            name: part,
+            is_wrapped: false,
+            is_function: false,
+            is_forward: false,
+            is_transposed: false,
+        };
         while let Some((wrapper, inner)) = unwrap(found.name) {
             found.name = inner;
             found.is_wrapped = true;
             found.is_function = FUNCTIONS.contains(&wrapper);
+            found.is_forward |= wrapper == "jvp";
             found.is_transposed |= wrapper == "transpose";
         }
+        found.is_forward &= !found.is_transposed;
         found
     }
 }
@@ -271,7 +288,8 @@ mod tests {
             // Structure.
             ("jit(f)/bert/while/body/layer/dot_general", "bert/layer", "dot_general", Forward),
             ("jit(f)/bert/while/cond/lt", "bert", "lt", Forward),
-            ("jit(f)/bert/while", "bert", "while", Forward),
+            ("jit(f)/bert/while", "bert", "", Forward),
+            ("jit(f)/jvp(bert)/while/body/closed_call", "bert", "", Forward),
             ("jit(f)/bert/cond/branch_1_fun/head/add", "bert/head", "add", Forward),
             ("jit(f)/car/body/add", "car/body", "add", Forward),
             ("jit(f)/jvp(while)/body/closed_call/layer/add", "layer", "add", Forward),
@@ -279,6 +297,27 @@ mod tests {
                 "jit(f)/transpose(jvp(checkpoint))/rematted_computation/ffn/dot_general",
                 "ffn",
                 "dot_general",
+                Backward,
+            ),
+            (
+                "jit(f)/transpose(jvp(bert))/encoder/layer_0/jvp(bert)/encoder/layer_0/checkpoint/ffn/mul",
+                "bert/encoder/layer_0/ffn",
+                "mul",
+                Backward,
+            ),
+            (
+                "jit(f)/transpose(jvp(bert))/vmap(jvp(bert))/vmap()/checkpoint/rematted_computation/ffn/tanh",
+                "bert/ffn",
+                "tanh",
+                Backward,
+            ),
+            ("jit(f)/transpose(jvp(jit(_loss)))/a/jvp(jit(_loss))/a/remat2", "a", "", Backward),
+            ("jit(f)/transpose(jvp(jvp()))/checkpoint/bert/ffn/mul", "bert/ffn", "mul", Backward),
+            ("jit(f)/vmap(jvp(vmap(transpose(jvp(bert)))))/ffn/mul", "bert/ffn", "mul", Backward),
+            (
+                "jit(f)/transpose(jvp(bert))/while/body/closed_call/checkpoint/layer/mul",
+                "bert/layer",
+                "mul",
                 Backward,
             ),
             ("jit(f)/transpose(jvp(bert))/checkpoint/layer_0/mul", "bert/layer_0", "mul", Backward),

@@ -8,9 +8,10 @@ use std::path::PathBuf;
 use jouletree_model::{ModelTree, TensorShape};
 use rustc_hash::FxHashMap;
 
-use super::HloModule;
-use super::shape::total_bytes;
-use crate::wire::{Fields, Value};
+use super::super::HloModule;
+use super::super::shape::total_bytes;
+use super::Message;
+use crate::wire::Value;
 
 /// A file of the development data, unpacked.
 fn data(name: &str) -> Option<Vec<u8>> {
@@ -195,16 +196,25 @@ fn the_model_has_facts_and_flow() {
 }
 
 #[test]
-fn a_cut_module_is_used_up_to_the_cut() {
+fn a_module_is_used_up_to_a_damage() {
     let Some(space) = data("jax0102_minibert.xplane.pb.gz") else { return };
-    let protos = entries(plane(&space, "/host:metadata"), 4).flat_map(|module| get(module, 5));
-    for proto in protos.filter_map(|stat| get(stat, 6).next()).map(Value::bytes) {
-        // The length of the module is a claim too: what it holds is read up to the cut.
-        let (_, module) = Fields::new(proto).next().expect("a module");
-        for cut in (0..module.bytes().len()).step_by(4_999) {
-            let Some(found) = HloModule::parse(&proto[..cut]) else { continue };
+    let stats = entries(plane(&space, "/host:metadata"), 4).flat_map(|module| get(module, 5));
+    for proto in stats.filter_map(|stat| get(stat, 6).next()) {
+        let whole = HloModule::parse(proto.bytes()).expect("a module");
+        let module = get(proto, 1).next().expect("a module").bytes();
+        let mut before = 0;
+        for cut in (0..module.len()).step_by(4_999) {
+            let Some(found) = HloModule::parse(&Message::new().text(1, &module[..cut]).0) else { continue };
+            let names = |found: &HloModule| -> Vec<Box<str>> {
+                found.module.instructions.iter().map(|found| found.name.clone()).collect()
+            };
+            let count = found.module.instructions.len();
+            assert_eq!(names(&found), names(&whole)[..count]);
+            assert!(count >= before);
+            before = count;
             let mut model = ModelTree::default();
             found.add_to(&mut model, &|_| true);
+            assert!(model.nodes().len() > 0);
         }
     }
 }
