@@ -55,7 +55,10 @@ fn near(hlo: &HloModule, index: usize) -> Option<Place> {
             continue;
         }
         for next in instruction.operands.iter().chain(&instruction.users) {
-            if seen.len() < SEARCH && seen.insert(*next) {
+            if seen.len() >= SEARCH {
+                break;
+            }
+            if seen.insert(*next) {
                 ring.push_back((*next, distance + 1));
             }
         }

@@ -4,7 +4,8 @@
 //! (`exponential`, `tanh`), whatever it costs, and one on integers. Moving data counts nothing, and neither does a
 //! conversion between types. What cannot be counted (a custom call, a loop without a known end) is not guessed.
 //!
-//! XLA's own analysis, in comparison, counts transcendental operations apart and conversions as operations.
+//! XLA's own analysis, in comparison, counts transcendental operations apart, conversions as operations, and for a
+//! reduction one operation less per result.
 
 use jouletree_model::TensorShape;
 

@@ -185,7 +185,7 @@ impl Instruction {
         (instruction, claims)
     }
 
-    /// Whether it makes its results from nothing but its operands being there: no work, and no link in the data flow.
+    /// Whether it is there before anything runs: an argument or a constant.
     pub(super) fn is_given(&self) -> bool {
         matches!(&*self.opcode, "parameter" | "constant")
     }

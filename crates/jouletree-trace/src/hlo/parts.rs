@@ -4,7 +4,7 @@
 //! from several, its time is split over them by the operations they take, or equally if none takes any; that is a
 //! convention, not a measurement, and such parts are marked as approximate.
 
-use indexmap::{IndexMap, IndexSet};
+use indexmap::IndexMap;
 use jouletree_model::{Op, Pass};
 use rustc_hash::FxBuildHasher;
 
@@ -16,7 +16,8 @@ use super::{HloModule, Part, beside};
 /// How many instructions inside another are looked at.
 const SEARCH: usize = 8192;
 
-type FxIndexSet<T> = IndexSet<T, FxBuildHasher>;
+/// How deep fusions may lie in fusions.
+const DEPTH: usize = 8;
 
 /// An instruction inside another: its opcode, its place and its weight.
 #[derive(Debug)]
@@ -48,25 +49,38 @@ pub(super) fn parts(hlo: &HloModule, index: usize) -> Vec<Part> {
     }
 }
 
-/// One part for every path and pass inside; what takes no operations beside others that do has no part.
+/// One part for every path and pass inside; what takes no operations beside others that do has no part. The last part
+/// is the one that the last instruction belongs to: it makes the result.
 fn split(inner: &[Inner<'_>], namer: &Namer<'_>) -> Vec<Part> {
-    let total: f64 = inner.iter().map(|inner| inner.flops as f64).sum();
-    let weight = |inner: &Inner<'_>| if total > 0.0 { inner.flops as f64 } else { 1.0 };
-    let mut parts: IndexMap<(String, Pass), (f64, &Inner<'_>), FxBuildHasher> = IndexMap::default();
-    for found in inner.iter().filter(|inner| weight(inner) > 0.0) {
+    let has_flops = inner.iter().any(|inner| inner.flops > 0);
+    let weight = |inner: &Inner<'_>| if has_flops { inner.flops as f64 } else { 1.0 };
+    let mut shares: IndexMap<(String, Pass), Share<'_>, FxBuildHasher> = IndexMap::default();
+    for (at, found) in inner.iter().enumerate().filter(|(_, inner)| weight(inner) > 0.0) {
         let path = namer.path(found.place, found.opcode);
-        let (sum, heaviest) = parts.entry((path, found.place.pass)).or_insert((0.0, found));
-        *sum += weight(found);
-        if weight(found) > weight(heaviest) {
-            *heaviest = found;
+        let new = Share { weight: 0.0, heaviest: found, last: at };
+        let share = shares.entry((path, found.place.pass)).or_insert(new);
+        share.weight += weight(found);
+        share.last = at;
+        if weight(found) > weight(share.heaviest) {
+            share.heaviest = found;
         }
     }
-    let total: f64 = parts.values().map(|(weight, _)| weight).sum();
-    let part = |(weight, heaviest): &(f64, &Inner<'_>)| Part {
-        op: namer.op(heaviest.place, heaviest.opcode, true),
-        share: weight / total,
+    let mut shares: Vec<Share<'_>> = shares.into_values().collect();
+    shares.sort_by_key(|share| share.last);
+    let total: f64 = shares.iter().map(|share| share.weight).sum();
+    let part = |share: &Share<'_>| Part {
+        op: namer.op(share.heaviest.place, share.heaviest.opcode, true),
+        share: share.weight / total,
     };
-    parts.values().map(part).collect()
+    shares.iter().map(part).collect()
+}
+
+/// What the instructions at one place have together.
+struct Share<'a> {
+    weight: f64,
+    heaviest: &'a Inner<'a>,
+    /// The last of them.
+    last: usize,
 }
 
 /// The instructions that do the work of another and have a place, through fusions in fusions. Those that are free
@@ -94,31 +108,37 @@ fn opcode_inside(hlo: &HloModule, index: usize) -> &str {
     heaviest.1
 }
 
-/// Visits the instructions of the computations that an instruction runs, and of those that they run.
+/// Visits the instructions that are run as a part of another, in their order.
 fn each_inside<'a>(module: &'a Module, index: usize, mut visit: impl FnMut(usize, &'a Instruction)) {
-    let mut left = SEARCH;
-    let mut entered: FxIndexSet<usize> = FxIndexSet::default();
-    let enter = |instruction: &Instruction, entered: &mut FxIndexSet<usize>| {
-        let is_caller = runs(instruction) && !instruction.called.is_empty();
-        if is_caller {
-            entered.extend(instruction.called.iter().copied());
+    descend(module, index, 0, &mut { SEARCH }, &mut visit);
+}
+
+fn descend<'a>(
+    module: &'a Module,
+    caller: usize,
+    depth: usize,
+    left: &mut usize,
+    visit: &mut impl FnMut(usize, &'a Instruction),
+) {
+    for (index, instruction) in ran_by(module, caller).flat_map(|computation| module.inside(computation)) {
+        if *left == 0 {
+            return;
         }
-        is_caller
-    };
-    enter(&module.instructions[index], &mut entered);
-    let mut next = 0;
-    while let Some(computation) = entered.get_index(next).copied() {
-        next += 1;
-        for (index, instruction) in module.inside(computation) {
-            if left == 0 {
-                return;
-            }
-            left -= 1;
-            if !enter(instruction, &mut entered) {
-                visit(index, instruction);
-            }
+        *left -= 1;
+        if depth < DEPTH && ran_by(module, index).next().is_some() {
+            descend(module, index, depth + 1, left, visit);
+        } else {
+            visit(index, instruction);
         }
     }
+}
+
+/// The computations that are run as a part of an instruction. Each belongs to one, the first that calls it: so it is
+/// when XLA has made a program of a module, and no claim can make it otherwise.
+fn ran_by(module: &Module, index: usize) -> impl Iterator<Item = usize> {
+    let instruction = &module.instructions[index];
+    let is_first = move |called: &usize| module.computations[*called].callers.first() == Some(&index);
+    instruction.called.iter().copied().filter(move |called| runs(instruction) && is_first(called))
 }
 
 /// The instruction with the most operations, the last of equals: nearer to the result.

@@ -90,3 +90,24 @@ proptest! {
         ask_everything(&hlo(numbered.map(|(id, lines)| computation(id as i64, lines))));
     }
 }
+
+#[test]
+fn claims_do_not_multiply_work() {
+    // Many fusions that all claim the same large inside, and a chain of fusions in fusions.
+    let inside = (0..5_000).map(|id| {
+        line(id, &format!("i{id}"), "add", &[8]).takes(&[id - 1]).from(&format!("jit(f)/layer_{id}/add"))
+    });
+    let same = computation(0, inside);
+    let chain = (1..3_000).map(|id| {
+        let caller = line(1, &format!("chain.{id}"), "fusion", &[8]).calls(&[id - 1]);
+        computation(id, [caller, line(2, &format!("add.{id}"), "add", &[8]).takes(&[1]).from("jit(f)/a/add")])
+    });
+    let all: Vec<i64> = (0..20_000).collect();
+    let entry = all.iter().map(|id| line(*id, &format!("f{id}"), "fusion", &[8]).takes(&all[..9]).calls(&[0]));
+    let found = module(std::iter::once(same).chain(chain).chain([computation(9_000, entry)]));
+    let mut model = ModelTree::default();
+    found.add_to(&mut model, &|_| true);
+    let instructions = found.module.instructions.len();
+    assert!(model.nodes().len() < 10 * instructions, "{}", model.nodes().len());
+    assert!(model.edges().len() < 20 * instructions, "{}", model.edges().len());
+}
