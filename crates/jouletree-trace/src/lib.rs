@@ -9,6 +9,8 @@ mod chrome;
 mod error;
 mod folder;
 mod head;
+#[allow(dead_code, reason = "used by the XPlane reader")]
+mod hlo;
 mod input;
 mod interner;
 mod json;

@@ -4,7 +4,7 @@
 //! in the trace; `names` undoes what TensorFlow did to names; `place` finds every operation's path in the model.
 
 mod graph;
-mod names;
+pub(crate) mod names;
 mod place;
 mod record;
 
@@ -18,6 +18,7 @@ use crate::input::Progress;
 use crate::options::ReadOptions;
 use crate::source::Source;
 
+pub(crate) use place::shared_layer;
 use record::Recording;
 
 pub(crate) const FORMAT: Format = Format { name: "tensorflow-timeline", recognises, read, is_fallback: false };
