@@ -7,6 +7,7 @@
 mod census;
 mod chrome;
 mod error;
+mod flops;
 mod head;
 mod input;
 mod interner;
@@ -26,6 +27,7 @@ use jouletree_model::Trace;
 pub use error::TraceError;
 pub use input::Progress;
 pub use options::ReadOptions;
+pub use tensorflow::prefer_run_metadata;
 
 use head::Head;
 use source::Source;
@@ -41,7 +43,8 @@ struct Format {
 }
 
 /// Every format that can be read, the most specific first.
-const FORMATS: &[Format] = &[kineto::FORMAT, tensorflow::FORMAT];
+const FORMATS: &[Format] =
+    &[kineto::FORMAT, tensorflow::TIMELINE, tensorflow::RUN_METADATA, tensorflow::EVENT_FILE];
 
 /// Reads a trace file of any known format, plain or gzip.
 pub fn read_trace(path: &Path, options: &ReadOptions, progress: &Progress) -> Result<Trace, TraceError> {
