@@ -46,8 +46,11 @@ fn timelines() -> Trace {
     trace
 }
 
-/// When each operation ran, by device and in microseconds, with its step.
-fn runs(trace: &Trace) -> BTreeMap<(String, Op), Vec<(Option<u32>, i64, i64)>> {
+/// The runs of each operation on each device: their steps, starts and ends.
+type Runs = BTreeMap<(String, Op), Vec<(Option<u32>, i64, i64)>>;
+
+/// When each operation ran, in microseconds.
+fn runs(trace: &Trace) -> Runs {
     let mut runs: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for lane in &trace.lanes {
         let device = trace.devices[lane.device()].to_string();

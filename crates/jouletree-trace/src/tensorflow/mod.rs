@@ -13,6 +13,7 @@ mod graph;
 mod labels;
 mod lanes;
 mod names;
+mod node_stats;
 mod place;
 mod preference;
 mod record;

@@ -1,12 +1,8 @@
 //! The statistics of a step: `RunMetadata` or the `StepStats` in it, message by message.
 //!
-//! An operation is taken to run from `all_start` to `all_end`, as in a timeline: from when the executor turns to it
-//! until it has passed its outputs on. Times are taken in nanoseconds where the file has them; a timeline has whole
-//! microseconds only. Where the file ends inside a message, what is whole in it is still used.
+//! Where the file ends inside a message, what is whole in it is still used.
 
 use std::cell::LazyCell;
-
-use jouletree_model::Nanos;
 
 use crate::chrome::Ending;
 use crate::wire::{Fields, Value};
@@ -15,6 +11,7 @@ use super::definitions::Definitions;
 use super::device::lists_kernels;
 use super::labels;
 use super::lanes::{Run, lanes};
+use super::node_stats::NodeStats;
 use super::record::{OpEvent, Recording};
 use super::tensors::Tensors;
 
@@ -167,14 +164,9 @@ impl<'a> Reader<'a, '_> {
 
     /// Reads a `NodeExecStats`.
     fn node(&mut self, device: u32, is_kernel: bool, message: Message<'a>) {
-        let mut node = NodeStats::default();
-        let mut fields = Fields::new(message.bytes);
-        for (field, value) in fields.by_ref() {
-            node.take(field, value);
-        }
-        if fields.damage().is_some() {
+        let Some(node) = NodeStats::of(message.bytes) else {
             return self.recording.rejects.note("that are damaged", message.at);
-        }
+        };
         let Some((start, end)) = node.extent() else {
             return self.recording.rejects.note("without a start and a duration", message.at);
         };
@@ -239,44 +231,6 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// The fields of a `NodeExecStats` that matter.
-#[derive(Debug, Default)]
-struct NodeStats<'a> {
-    name: &'a [u8],
-    label: &'a [u8],
-    thread: u32,
-    start_micros: i64,
-    duration_micros: i64,
-    start_nanos: i64,
-    duration_nanos: i64,
-}
-
-impl<'a> NodeStats<'a> {
-    fn take(&mut self, field: u64, value: Value<'a>) {
-        match field {
-            1 => self.name = value.bytes(),
-            2 => self.start_micros = value.signed(),
-            5 => self.duration_micros = value.signed(),
-            8 => self.label = value.bytes(),
-            10 => self.thread = value.unsigned() as u32,
-            13 => self.start_nanos = value.signed(),
-            16 => self.duration_nanos = value.signed(),
-            _ => {}
-        }
-    }
-
-    /// When it ran; `None` when it does not tell. Old files have no nanoseconds.
-    fn extent(&self) -> Option<(Nanos, Nanos)> {
-        let has_nanos = self.start_nanos > 0 && (self.duration_nanos != 0 || self.duration_micros == 0);
-        let (start, duration) = if has_nanos {
-            (self.start_nanos, self.duration_nanos)
-        } else {
-            (self.start_micros.saturating_mul(1000), self.duration_micros.saturating_mul(1000))
-        };
-        (start > 0 && duration >= 0).then_some((Nanos(start), Nanos(start) + Nanos(duration)))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -291,21 +245,5 @@ mod tests {
         assert_eq!(Kind::of(b"\x0a\x20\x12\x09/host:CPU"), None);
         assert_eq!(Kind::of(b"\x0a\x20\x0a\x0bjit_train/x"), None);
         assert_eq!(Kind::of(b"\x0a\xff\xff"), None);
-    }
-
-    #[test]
-    fn nanoseconds_are_taken_where_there_are_any() {
-        let extent = |start_micros, duration_micros, start_nanos, duration_nanos| {
-            let node =
-                NodeStats { start_micros, duration_micros, start_nanos, duration_nanos, ..NodeStats::default() };
-            node.extent().map(|(start, end)| (start.0, end.0))
-        };
-        assert_eq!(extent(7, 2, 7_100, 1_950), Some((7_100, 9_050)));
-        assert_eq!(extent(7, 2, 0, 0), Some((7_000, 9_000)));
-        assert_eq!(extent(7, 2, 7_100, 0), Some((7_000, 9_000)));
-        assert_eq!(extent(7, 0, 7_100, 0), Some((7_100, 7_100)));
-        assert_eq!(extent(0, 2, 0, 0), None);
-        assert_eq!(extent(7, -2, 0, 0), None);
-        assert_eq!(extent(i64::MAX, i64::MAX, 0, 0), Some((i64::MAX, i64::MAX)));
     }
 }

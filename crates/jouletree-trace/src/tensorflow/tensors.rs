@@ -68,13 +68,13 @@ impl Tensor {
     }
 }
 
-/// The shape and the bytes of a `TensorDescription`. The bytes are those asked for: what an allocator gave may be
-/// more.
+/// The shape and the bytes of a `TensorDescription`. The bytes in the message are those of the whole buffer, also for a
+/// slice of it, so they are asked only where the shape does not tell.
 fn described(description: Fields<'_>) -> (Option<TensorShape>, u64) {
-    let (mut element, mut dimensions, mut requested, mut allocated) = ("", None, 0, 0);
+    let ((mut name, mut size), mut dimensions, mut requested, mut allocated) = (("", 0), None, 0, 0);
     for (field, value) in description {
         match field {
-            1 => element = element_name(value.unsigned()),
+            1 => (name, size) = element(value.unsigned()),
             2 => dimensions = shape(value.message()),
             4 => {
                 for (field, value) in value.message() {
@@ -88,8 +88,10 @@ fn described(description: Fields<'_>) -> (Option<TensorShape>, u64) {
             _ => {}
         }
     }
-    let bytes = if requested > 0 { requested } else { allocated };
-    (dimensions.map(|dimensions| TensorShape::new(element, dimensions)), bytes)
+    let shape = dimensions.map(|dimensions| TensorShape::new(name, dimensions));
+    let elements = shape.as_ref().and_then(TensorShape::elements).filter(|_| size > 0);
+    let buffer = if requested > 0 { requested } else { allocated };
+    (shape, elements.map_or(buffer, |elements| elements.saturating_mul(size)))
 }
 
 /// The dimensions in a `TensorShapeProto`; `None` when even their number is not known.
@@ -109,43 +111,44 @@ fn shape(shape: Fields<'_>) -> Option<Vec<i64>> {
     Some(dimensions)
 }
 
-/// The name of a `DataType`, `DT_FLOAT` being `float`; empty for a number that has none.
-fn element_name(number: u64) -> &'static str {
-    const NAMES: [&str; 31] = [
-        "",
-        "float",
-        "double",
-        "int32",
-        "uint8",
-        "int16",
-        "int8",
-        "string",
-        "complex64",
-        "int64",
-        "bool",
-        "qint8",
-        "quint8",
-        "qint32",
-        "bfloat16",
-        "qint16",
-        "quint16",
-        "uint16",
-        "complex128",
-        "half",
-        "resource",
-        "variant",
-        "uint32",
-        "uint64",
-        "float8_e5m2",
-        "float8_e4m3fn",
-        "float8_e4m3fnuz",
-        "float8_e4m3b11fnuz",
-        "float8_e5m2fnuz",
-        "int4",
-        "uint4",
+/// The name of a `DataType`, `DT_FLOAT` being `float`, and the size of an element in bytes; zero for those that have no
+/// fixed size. Empty for a number that has no name.
+fn element(number: u64) -> (&'static str, u64) {
+    const ELEMENTS: [(&str, u64); 31] = [
+        ("", 0),
+        ("float", 4),
+        ("double", 8),
+        ("int32", 4),
+        ("uint8", 1),
+        ("int16", 2),
+        ("int8", 1),
+        ("string", 0),
+        ("complex64", 8),
+        ("int64", 8),
+        ("bool", 1),
+        ("qint8", 1),
+        ("quint8", 1),
+        ("qint32", 4),
+        ("bfloat16", 2),
+        ("qint16", 2),
+        ("quint16", 2),
+        ("uint16", 2),
+        ("complex128", 16),
+        ("half", 2),
+        ("resource", 0),
+        ("variant", 0),
+        ("uint32", 4),
+        ("uint64", 8),
+        ("float8_e5m2", 1),
+        ("float8_e4m3fn", 1),
+        ("float8_e4m3fnuz", 1),
+        ("float8_e4m3b11fnuz", 1),
+        ("float8_e5m2fnuz", 1),
+        ("int4", 0),
+        ("uint4", 0),
     ];
     let value = if number > REFERENCE { number - REFERENCE } else { number };
-    usize::try_from(value).ok().and_then(|value| NAMES.get(value)).copied().unwrap_or_default()
+    usize::try_from(value).ok().and_then(|value| ELEMENTS.get(value)).copied().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -154,7 +157,7 @@ mod tests {
 
     #[test]
     fn outputs_are_found_by_their_number() {
-        // Output 2: float, [8, ?], 64 bytes asked for; output 0: an int32 scalar, 256 bytes given.
+        // Output 2: float, [8, ?], 64 bytes asked for; output 0: an int32 scalar in a buffer of 256 bytes.
         let unknown: &[u8] = &[0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1];
         let shape = [&[0x12, 2, 8, 8, 0x12, 11][..], unknown].concat();
         let described = [&[0x08, 1, 0x12, shape.len() as u8][..], &shape, &[0x22, 2, 8, 64]].concat();
@@ -164,7 +167,7 @@ mod tests {
         assert_eq!(tensors.shape(2), Some(&TensorShape::new("float", [8, -1])));
         assert_eq!(tensors.shape(0), Some(&TensorShape::new("int32", [])));
         assert_eq!(tensors.shape(1), None);
-        assert_eq!(tensors.bytes(), 64 + 256);
+        assert_eq!(tensors.bytes(), 64 + 4);
         assert_eq!(
             tensors.shapes().iter().map(ToString::to_string).collect::<Vec<_>>(),
             ["int32[]", "float[8,-1]"]
@@ -180,6 +183,9 @@ mod tests {
 
     #[test]
     fn references_are_of_the_type_they_refer_to() {
-        assert_eq!([1, 101, 30, 31, 131, 0].map(element_name), ["float", "float", "uint4", "", "", ""]);
+        assert_eq!(
+            [1, 101, 30, 31, 131, 0].map(|number| element(number).0),
+            ["float", "float", "uint4", "", "", ""]
+        );
     }
 }
