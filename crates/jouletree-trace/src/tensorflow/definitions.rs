@@ -6,32 +6,50 @@ use crate::wire::Fields;
 
 /// The definitions of nodes, as they stand in graphs.
 #[derive(Debug, Default)]
-pub(super) struct Definitions<'a> {
-    nodes: FxHashMap<&'a [u8], &'a [u8]>,
+pub(super) struct Definitions {
+    nodes: FxHashMap<Box<[u8]>, Definition>,
 }
 
-impl<'a> Definitions<'a> {
+/// What a graph says about a node.
+#[derive(Debug, Default)]
+pub(super) struct Definition {
+    pub(super) op_type: Box<[u8]>,
+    inputs: Vec<Box<[u8]>>,
+}
+
+impl Definitions {
     /// The nodes of a graph.
-    pub(super) fn of(graph: &'a [u8]) -> Definitions<'a> {
+    pub(super) fn of(graph: &[u8]) -> Definitions {
         let mut definitions = Definitions::default();
         definitions.add(graph);
         definitions
     }
 
     /// Adds the nodes of another graph.
-    pub(super) fn add(&mut self, graph: &'a [u8]) {
+    pub(super) fn add(&mut self, graph: &[u8]) {
         for (_, node) in Fields::new(graph).filter(|(field, _)| *field == 1) {
-            if let Some((_, name)) = node.message().find(|(field, _)| *field == 1) {
-                self.nodes.insert(name.bytes(), node.bytes());
+            let (mut name, mut definition) = (Default::default(), Definition::default());
+            for (field, value) in node.message() {
+                match field {
+                    1 => name = value.bytes(),
+                    2 => definition.op_type = value.bytes().into(),
+                    3 => definition.inputs.push(value.bytes().into()),
+                    _ => {}
+                }
             }
+            self.nodes.insert(name.into(), definition);
         }
     }
 
-    /// The type and the inputs of a node.
-    pub(super) fn get(&self, name: &[u8]) -> Option<(&'a [u8], impl Iterator<Item = &'a [u8]> + use<'a>)> {
-        let node = Fields::new(self.nodes.get(name)?);
-        let (_, op_type) = node.clone().find(|(field, _)| *field == 2)?;
-        Some((op_type.bytes(), node.filter(|(field, _)| *field == 3).map(|(_, input)| input.bytes())))
+    /// The definition of a node, if it says what the node computes.
+    pub(super) fn get(&self, name: &[u8]) -> Option<&Definition> {
+        self.nodes.get(name).filter(|definition| !definition.op_type.is_empty())
+    }
+}
+
+impl Definition {
+    pub(super) fn inputs(&self) -> impl Iterator<Item = &[u8]> {
+        self.inputs.iter().map(|input| &**input)
     }
 }
 
@@ -42,11 +60,10 @@ mod tests {
     #[test]
     fn nodes_are_found_by_name() {
         let graph =
-            [&[0x0a, 12, 0x0a, 1, b'w', 0x12, 1, b'T', 0x1a, 1, b'x', 0x1a, 0][..], &[0x0a, 3, 0x0a, 1, b'v']];
-        let graph = graph.concat();
-        let definitions = Definitions::of(&graph);
-        let (op_type, inputs) = definitions.get(b"w").unwrap();
-        assert_eq!((op_type, inputs.collect::<Vec<_>>()), (&b"T"[..], vec![&b"x"[..], b""]));
+            [&[0x0a, 11, 0x0a, 1, b'w', 0x12, 1, b'T', 0x1a, 1, b'x', 0x1a, 0][..], &[0x0a, 3, 0x0a, 1, b'v']];
+        let definitions = Definitions::of(&graph.concat());
+        let node = definitions.get(b"w").unwrap();
+        assert_eq!((&*node.op_type, node.inputs().collect::<Vec<_>>()), (&b"T"[..], vec![&b"x"[..], b""]));
         assert!(definitions.get(b"v").is_none());
         assert!(definitions.get(b"x").is_none());
     }

@@ -1,5 +1,7 @@
 //! The devices of TensorFlow: what one calls itself, and what the events listed under it are.
 
+use std::collections::BTreeSet;
+
 use rustc_hash::FxHashMap;
 
 use jouletree_model::{Device, DeviceClass};
@@ -16,7 +18,7 @@ pub(super) enum Listed {
 pub(super) fn listed(names: &FxHashMap<u32, String>) -> FxHashMap<u32, Listed> {
     let placed: Vec<(u32, Placement)> =
         names.iter().filter_map(|(id, name)| Some((*id, Placement::of(name)?))).collect();
-    let all_streams: Vec<Device> = placed
+    let all_streams: BTreeSet<Device> = placed
         .iter()
         .filter(|(_, placement)| placement.all_streams)
         .map(|(_, placement)| placement.device.clone())

@@ -13,6 +13,7 @@ use crate::options::ReadOptions;
 use crate::source::Source;
 use crate::wire::Fields;
 
+use super::definitions::Definitions;
 use super::record::{Recording, trace_of};
 use super::step_stats::{Kind, Message, read_statistics};
 use super::tfrecord::{read_records, record_length};
@@ -33,7 +34,7 @@ fn recognises(head: &Head) -> bool {
 fn read(source: &Source, options: &ReadOptions, progress: &Progress) -> Result<Trace, TraceError> {
     let mut input = source.open(progress)?;
     let mut events =
-        Events { file: source.name(), graph_def: Vec::new(), steps: Vec::new(), warnings: Vec::new() };
+        Events { file: source.name(), graph_def: Definitions::default(), steps: Vec::new(), warnings: Vec::new() };
     let ending = read_records(&mut input, |event, at| events.event(event, at));
     let read = events.steps.iter().map(|step| step.events.len() as u64).sum();
     events.warnings.extend(ending_warning(source.name(), &ending, read));
@@ -44,7 +45,7 @@ fn read(source: &Source, options: &ReadOptions, progress: &Progress) -> Result<T
 struct Events<'s> {
     file: &'s str,
     /// The graph that the next steps run.
-    graph_def: Vec<u8>,
+    graph_def: Definitions,
     steps: Vec<Recording>,
     warnings: Vec<Warning>,
 }
@@ -57,7 +58,7 @@ impl Events<'_> {
         while let Some((field, value)) = fields.next() {
             match field {
                 2 => number = value.signed(),
-                4 => self.graph_def = value.bytes().to_vec(),
+                4 => self.graph_def = Definitions::of(value.bytes()),
                 8 => {
                     let bytes = value.bytes();
                     tagged = Some(Message { bytes, at: at + (fields.offset() - bytes.len()) as u64 });

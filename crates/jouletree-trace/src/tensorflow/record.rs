@@ -84,7 +84,8 @@ impl Recording {
     /// Notes what an operation takes, unless that is known already. Inputs are written as in a graph: `name`,
     /// `name:port`, or `^name` for one that passes no data.
     pub(super) fn set_inputs<'a>(&mut self, name: u32, inputs: impl Iterator<Item = &'a [u8]>) {
-        if self.inputs.contains_key(&name) {
+        let mut inputs = inputs.peekable();
+        if inputs.peek().is_none() || self.inputs.contains_key(&name) {
             return;
         }
         let names = &mut self.names;

@@ -10,6 +10,7 @@ use crate::input::Progress;
 use crate::options::ReadOptions;
 use crate::source::Source;
 
+use super::definitions::Definitions;
 use super::record::{Recording, trace_of};
 use super::step_stats::{Kind, Message, read_statistics};
 
@@ -26,7 +27,8 @@ fn read(source: &Source, options: &ReadOptions, progress: &Progress) -> Result<T
     let (bytes, failure) = source.read_all(progress)?;
     let mut recording = Recording::new(source.name(), Step::NONE);
     let kind = Kind::of(&bytes).unwrap_or(Kind::RunMetadata);
-    let mut ending = read_statistics(kind, Message { bytes: &bytes, at: 0 }, &[], &mut recording);
+    let mut ending =
+        read_statistics(kind, Message { bytes: &bytes, at: 0 }, &Definitions::default(), &mut recording);
     if failure.is_some() {
         ending = Ending::Cut { at: bytes.len() as u64, why: failure };
     }

@@ -2,8 +2,6 @@
 //!
 //! Where the file ends inside a message, what is whole in it is still used.
 
-use std::cell::LazyCell;
-
 use crate::chrome::Ending;
 use crate::wire::{Fields, Value};
 
@@ -65,7 +63,7 @@ impl Kind {
 pub(super) fn read_statistics(
     kind: Kind,
     message: Message<'_>,
-    graph_def: &[u8],
+    graph_def: &Definitions,
     recording: &mut Recording,
 ) -> Ending {
     let mut exact = Definitions::default();
@@ -73,13 +71,7 @@ pub(super) fn read_statistics(
         let graphs = Fields::new(message.bytes).filter(|(field, _)| *field == 3);
         graphs.for_each(|(_, graph)| exact.add(graph.bytes()));
     }
-    let mut reader = Reader {
-        recording,
-        threads: Vec::new(),
-        exact,
-        graph_def: &LazyCell::new(Box::new(|| Definitions::of(graph_def))),
-        damage: None,
-    };
+    let mut reader = Reader { recording, threads: Vec::new(), exact, graph_def, damage: None };
     match kind {
         Kind::StepStats => reader.step_stats(message),
         Kind::RunMetadata => reader.each(message, |reader, part| {
@@ -106,23 +98,21 @@ struct Damage {
     until: u64,
 }
 
-type Lazy<'a> = LazyCell<Definitions<'a>, Box<dyn FnOnce() -> Definitions<'a> + 'a>>;
-
-struct Reader<'a, 'r> {
+struct Reader<'r> {
     recording: &'r mut Recording,
     /// The thread of each event.
     threads: Vec<u32>,
     /// The graphs that ran, after every rewrite.
-    exact: Definitions<'a>,
+    exact: Definitions,
     /// The graph as the program made it.
-    graph_def: &'r Lazy<'a>,
+    graph_def: &'r Definitions,
     /// The first damage there is.
     damage: Option<Damage>,
 }
 
-impl<'a> Reader<'a, '_> {
+impl Reader<'_> {
     /// Hands over every message in `message`, the last as far as it goes where the file ends inside.
-    fn each(&mut self, message: Message<'a>, mut each: impl FnMut(&mut Self, Part<'a>)) {
+    fn each<'a>(&mut self, message: Message<'a>, mut each: impl FnMut(&mut Self, Part<'a>)) {
         let mut fields = Fields::new(message.bytes);
         while let Some((field, value)) = fields.next() {
             if let Value::Bytes(bytes) = value {
@@ -140,7 +130,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    fn step_stats(&mut self, message: Message<'a>) {
+    fn step_stats(&mut self, message: Message<'_>) {
         self.each(message, |reader, part| {
             if part.field == 1 {
                 reader.device(part.message);
@@ -149,7 +139,7 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// Reads a `DeviceStepStats`.
-    fn device(&mut self, message: Message<'a>) {
+    fn device(&mut self, message: Message<'_>) {
         let name = Fields::new(message.bytes).find(|(field, _)| *field == 1);
         let name = name.map(|(_, name)| name.text()).unwrap_or_default();
         let lists_kernels = lists_kernels(&name);
@@ -163,7 +153,7 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// Reads a `NodeExecStats`.
-    fn node(&mut self, device: u32, is_kernel: bool, message: Message<'a>) {
+    fn node(&mut self, device: u32, is_kernel: bool, message: Message<'_>) {
         let Some(node) = NodeStats::of(message.bytes) else {
             return self.recording.rejects.note("that are damaged", message.at);
         };
@@ -187,27 +177,30 @@ impl<'a> Reader<'a, '_> {
 
     /// The name and the type of an operation; its inputs are noted. The graph that ran knows best, the label knows
     /// what the program asked for, and so does the program's graph.
-    fn named(&mut self, node: &NodeStats<'a>, is_kernel: bool) -> (u32, u32) {
+    fn named(&mut self, node: &NodeStats<'_>, is_kernel: bool) -> (u32, u32) {
         let recording = &mut *self.recording;
         if is_kernel {
             let (name, op_type) = labels::kernel(node.label, node.name);
+            let name = if name.is_empty() { node.name } else { name };
             return (recording.names.bytes(name), recording.names.bytes(op_type.unwrap_or(UNKNOWN)));
         }
         let name = recording.names.bytes(node.name);
         if node.name == RECV_TENSOR {
             return (name, name);
         }
-        let op_type = if let Some((op_type, inputs)) = self.exact.get(node.name) {
-            recording.set_inputs(name, inputs);
-            op_type
-        } else if let Some((op_type, inputs)) = labels::operation(node.label) {
-            recording.set_inputs(name, inputs);
-            op_type
-        } else if let Some((op_type, inputs)) = self.graph_def.get(node.name) {
-            recording.set_inputs(name, inputs);
-            op_type
-        } else {
-            UNKNOWN
+        let label = labels::operation(node.label);
+        let defined = self.exact.get(node.name);
+        let defined = if label.is_none() { defined.or_else(|| self.graph_def.get(node.name)) } else { defined };
+        let op_type = match (defined, label) {
+            (Some(definition), _) => {
+                recording.set_inputs(name, definition.inputs());
+                &*definition.op_type
+            }
+            (None, Some((op_type, inputs))) => {
+                recording.set_inputs(name, inputs);
+                op_type
+            }
+            (None, None) => UNKNOWN,
         };
         (name, recording.names.bytes(op_type))
     }
