@@ -7,6 +7,7 @@
 mod census;
 mod chrome;
 mod error;
+mod flops;
 mod folder;
 mod head;
 #[allow(dead_code, reason = "used by the XPlane reader")]
@@ -49,7 +50,8 @@ struct Format {
 }
 
 /// Every format that can be read, the most specific first.
-const FORMATS: &[Format] = &[kineto::FORMAT, tensorflow::FORMAT];
+const FORMATS: &[Format] =
+    &[kineto::FORMAT, tensorflow::TIMELINE, tensorflow::RUN_METADATA, tensorflow::EVENT_FILE];
 
 /// Reads a trace file of any known format, plain or gzip.
 pub fn read_trace(path: &Path, options: &ReadOptions, progress: &Progress) -> Result<Trace, TraceError> {

@@ -39,6 +39,16 @@ impl<'a> Fields<'a> {
         self.at
     }
 
+    /// The field that the walk stopped at, when only its end is missing: its number and what there is of it. The end
+    /// of a file is the end of every message around it.
+    pub(crate) fn cut(&self) -> Option<(u64, &'a [u8])> {
+        let mut last = Fields { bytes: self.bytes, at: self.damage?, damage: None };
+        let tag = last.varint()?;
+        let length = last.varint()?;
+        let there_is = self.bytes.get(last.at..)?;
+        (tag & 7 == 2 && tag >> 3 > 0 && length > there_is.len() as u64).then_some((tag >> 3, there_is))
+    }
+
     #[inline]
     fn stop<T>(&mut self, at: usize) -> Option<T> {
         self.damage = Some(at);
@@ -163,6 +173,20 @@ mod tests {
         assert_eq!(fields.damage(), None);
         assert_eq!(Value::Bytes(&[1, 0x96, 1]).integers().collect::<Vec<_>>(), [1, 150]);
         assert_eq!(Value::Varint(u64::MAX).integers().collect::<Vec<_>>(), [-1]);
+    }
+
+    #[test]
+    fn what_there_is_of_a_cut_field_is_told() {
+        let cut = |bytes: &'static [u8]| {
+            let mut fields = Fields::new(bytes);
+            fields.by_ref().for_each(drop);
+            fields.cut()
+        };
+        assert_eq!(cut(&[8, 1, 18, 5, b'x']), Some((2, &b"x"[..])));
+        assert_eq!(cut(&[18, 1]), Some((2, &b""[..])));
+        assert_eq!(cut(&[18, 1, b'x']), None);
+        assert_eq!(cut(&[18]), None);
+        assert_eq!(cut(&[25, 1]), None);
     }
 
     #[test]
