@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use flate2::read::GzDecoder;
 use jouletree_model::{Op, Pass, Trace};
-use jouletree_trace::{Progress, ReadOptions, TraceError, prefer_run_metadata, read_trace, read_trace_bytes};
+use jouletree_trace::{Progress, ReadOptions, TraceError, merge_traces, read_trace, read_trace_bytes};
 use proto::Message;
 
 const CPU: &str = "/job:localhost/replica:0/task:0/device:CPU:0";
@@ -164,7 +164,7 @@ fn run_metadata_is_preferred_to_the_timelines_of_its_steps() {
     let two = || recorded("tiny_timeline-2.json.gz");
     let three = || recorded("tiny_timeline-3.json.gz");
     let kept = |traces: Vec<Trace>| -> Vec<String> {
-        let kept = prefer_run_metadata(traces).into_iter().flat_map(|trace| trace.sources);
+        let kept = merge_traces(traces).sources.into_iter();
         kept.map(|source| source.file.rsplit('/').next().unwrap_or_default().to_owned()).collect()
     };
     assert_eq!(kept(vec![two(), recorded("tiny_events.gz"), three()]), ["tiny_events.gz"]);
