@@ -7,11 +7,14 @@
 mod census;
 mod chrome;
 mod error;
+mod flops;
 mod head;
 mod input;
 mod interner;
 mod json;
 mod kineto;
+mod model_file;
+mod onnx;
 mod options;
 mod rejects;
 mod source;
@@ -25,6 +28,7 @@ use jouletree_model::Trace;
 
 pub use error::TraceError;
 pub use input::Progress;
+pub use model_file::{read_model, read_model_bytes};
 pub use options::ReadOptions;
 
 use head::Head;
@@ -41,7 +45,7 @@ struct Format {
 }
 
 /// Every format that can be read, the most specific first.
-const FORMATS: &[Format] = &[kineto::FORMAT, tensorflow::FORMAT];
+const FORMATS: &[Format] = &[onnx::FORMAT, kineto::FORMAT, tensorflow::FORMAT];
 
 /// Reads a trace file of any known format, plain or gzip.
 pub fn read_trace(path: &Path, options: &ReadOptions, progress: &Progress) -> Result<Trace, TraceError> {

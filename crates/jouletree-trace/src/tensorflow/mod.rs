@@ -8,13 +8,17 @@ mod names;
 mod place;
 mod record;
 
-use jouletree_model::Trace;
+use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
+
+use jouletree_model::{Op, Trace};
 
 use crate::Format;
 use crate::chrome::read_chrome;
 use crate::error::{TraceError, ending_warning};
 use crate::head::Head;
 use crate::input::Progress;
+use crate::interner::Interner;
 use crate::options::ReadOptions;
 use crate::source::Source;
 
@@ -32,4 +36,15 @@ fn read(source: &Source, options: &ReadOptions, progress: &Progress) -> Result<T
     let ending = read_chrome(&mut input, &mut recording);
     recording.warnings.extend(ending_warning(source.name(), &ending, recording.read));
     recording.into_trace(source, options)
+}
+
+/// The operations of a graph, each at its place in the model, and the data flow between them. Types and inputs are
+/// numbers of `names`.
+pub(crate) fn graph_ops(
+    types: &IndexMap<u32, u32>,
+    inputs: &FxHashMap<u32, Vec<u32>>,
+    names: &Interner,
+) -> (Vec<Op>, Vec<(usize, usize)>) {
+    let graph = graph::Graph::new(types, inputs, names);
+    (place::places(&graph), graph.edges().collect())
 }
