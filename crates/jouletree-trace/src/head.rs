@@ -20,6 +20,8 @@ pub(crate) struct Head {
     pub(crate) keys: BTreeSet<String>,
     /// The categories of complete events.
     pub(crate) categories: BTreeSet<String>,
+    /// The names of complete events.
+    pub(crate) names: BTreeSet<String>,
     /// The processes of complete events.
     pub(crate) processes: BTreeSet<String>,
     /// Whether complete events name an operation and its type in their arguments.
@@ -60,6 +62,7 @@ impl ChromeVisitor for Head {
             if !event.category.bytes.is_empty() {
                 self.categories.insert(event.category.text());
             }
+            self.names.insert(event.name.text());
             self.processes.insert(String::from_utf8_lossy(event.pid).into_owned());
             self.names_operations |= !event.args.name.bytes.is_empty() && !event.args.op.bytes.is_empty();
         }

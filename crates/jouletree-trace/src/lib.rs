@@ -17,6 +17,8 @@ mod interner;
 mod json;
 mod kineto;
 mod merge;
+mod model_file;
+mod onnx;
 mod options;
 mod rejects;
 mod source;
@@ -32,6 +34,7 @@ pub use error::TraceError;
 pub use folder::find_traces;
 pub use input::Progress;
 pub use merge::merge_traces;
+pub use model_file::{read_model, read_model_bytes};
 pub use options::ReadOptions;
 
 use head::Head;
@@ -51,7 +54,7 @@ struct Format {
 
 /// Every format that can be read, the most specific first.
 const FORMATS: &[Format] =
-    &[kineto::FORMAT, tensorflow::TIMELINE, tensorflow::RUN_METADATA, tensorflow::EVENT_FILE];
+    &[onnx::FORMAT, kineto::FORMAT, tensorflow::TIMELINE, tensorflow::RUN_METADATA, tensorflow::EVENT_FILE];
 
 /// Reads a trace file of any known format, plain or gzip.
 pub fn read_trace(path: &Path, options: &ReadOptions, progress: &Progress) -> Result<Trace, TraceError> {

@@ -19,6 +19,7 @@ use crate::options::ReadOptions;
 use crate::source::Source;
 
 use record::Recording;
+pub(crate) use scopes::{module_path, short_kernel_name};
 
 pub(crate) const FORMAT: Format = Format { name: "pytorch-kineto", recognises, read, is_fallback: false };
 

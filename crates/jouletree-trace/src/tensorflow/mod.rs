@@ -23,7 +23,15 @@ mod tensors;
 mod tfrecord;
 mod timeline;
 
+use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
+
+use jouletree_model::Op;
+
 use crate::Format;
+use crate::interner::Interner;
+
+use record::Input;
 
 pub(crate) use place::shared_layer;
 pub(crate) use preference::prefer_run_metadata;
@@ -31,3 +39,16 @@ pub(crate) use preference::prefer_run_metadata;
 pub(crate) const TIMELINE: Format = timeline::FORMAT;
 pub(crate) const RUN_METADATA: Format = run_metadata::FORMAT;
 pub(crate) const EVENT_FILE: Format = event_file::FORMAT;
+
+/// The operations of a graph, each at its place in the model, and the data flow between them. Types and inputs are
+/// numbers of `names`.
+pub(crate) fn graph_ops(
+    types: &IndexMap<u32, u32>,
+    inputs: &FxHashMap<u32, Vec<u32>>,
+    names: &Interner,
+) -> (Vec<Op>, Vec<(usize, usize)>) {
+    let whole = |from: &u32| Input { from: *from, port: 0 };
+    let inputs = inputs.iter().map(|(name, inputs)| (*name, inputs.iter().map(whole).collect())).collect();
+    let graph = graph::Graph::new(types, &inputs, names);
+    (place::places(&graph), graph.edges().collect())
+}
