@@ -135,7 +135,10 @@ fn tensorflow_graphs_are_read_alone_and_in_saved_models() {
     let graph = graph_def();
     let info =
         Message::new().text(1, "v1").message(2, Message::new().message(1, Message::new().text(1, "MatMul")));
-    let meta = Message::new().message(1, info).message(2, graph.clone());
+    // What else is saved looks much like a graph of ONNX.
+    let object = Message::new().message(4, Message::new().text(1, "_generic_user_object"));
+    let objects = Message::new().messages(1, [object]);
+    let meta = Message::new().message(1, info).message(2, graph.clone()).message(7, objects);
     let saved = Message::new().integer(1, 1).message(2, meta.clone());
     for bytes in [&graph.0, &meta.0, &saved.0] {
         let tree = read(bytes);

@@ -20,18 +20,31 @@ const DEPTH: usize = 16;
 
 /// Reads an ONNX model; `None` when the bytes are none.
 pub(super) fn read(bytes: &[u8]) -> Option<Result<ModelTree, Refusal>> {
-    let graph = Fields::new(bytes).find_map(|(field, value)| match (field, value) {
-        (7, Value::Bytes(graph)) => Some(graph),
-        _ => None,
-    })?;
-    let is_node = |node: Fields<'_>| node.clone().any(|(field, value)| field == 4 && !value.bytes().is_empty());
-    Fields::new(graph).any(|(field, value)| field == 1 && is_node(value.message())).then(|| {
-        whole(bytes, bytes)?;
+    let mut is_versioned = false;
+    let mut graph = None;
+    for (field, value) in Fields::new(bytes) {
+        match (field, value) {
+            // Every model tells its version; other messages with a field 7 have no number here.
+            (1, Value::Varint(_)) => is_versioned = true,
+            (7, Value::Bytes(bytes)) => graph = Some(bytes),
+            _ => {}
+        }
+    }
+    let graph = graph.filter(|graph| is_versioned && is_graph(graph))?;
+    Some(whole(bytes, bytes).and_then(|()| {
         let mut model = Model::default();
         model.tell_tensors(bytes, graph, 0)?;
         model.add_nodes(graph, 0);
         Ok(model.into_tree())
-    })
+    }))
+}
+
+/// Whether a message is a graph: its first node names the type of an operation.
+fn is_graph(message: &[u8]) -> bool {
+    let first = Fields::new(message).find(|(field, _)| *field == 1);
+    let op_type = first.and_then(|(_, node)| node.message().find(|(field, _)| *field == 4));
+    let op_type = op_type.map(|(_, op_type)| op_type.bytes()).unwrap_or_default();
+    !op_type.is_empty() && op_type.iter().all(u8::is_ascii_graphic)
 }
 
 /// An ONNX model as it is read.
