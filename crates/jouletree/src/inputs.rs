@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use jouletree_account::{Rule, energy_series};
 use jouletree_model::{Device, Nanos, Trace, Warning};
 use jouletree_run::{MeteredSeries, PowerInput, RunFolder, read_power};
-use jouletree_trace::{Progress, ReadOptions, TraceError, find_traces, merge_traces, read_trace};
+use jouletree_trace::{Progress, ReadOptions, TraceError, find_traces, merge_traces, read_model, read_trace};
 use rayon::prelude::*;
 
 use crate::cli::InputArgs;
@@ -15,7 +15,8 @@ use crate::progress::ReadingBar;
 
 /// Reads traces, several at once, and makes one of them.
 pub fn traces(input: &InputArgs, census: bool) -> Result<Trace> {
-    let options = ReadOptions { base: input.base_ns.map(Nanos), census, ..ReadOptions::default() };
+    let model = input.model.as_deref().map(read_model).transpose()?.unwrap_or_default();
+    let options = ReadOptions { base: input.base_ns.map(Nanos), model, census };
     let files = files(&input.traces)?;
     let progress: Vec<Progress> = files.iter().map(|_| Progress::default()).collect();
     let _bar = ReadingBar::over(files.iter().map(|file| file.path.as_path()), progress.clone());
@@ -25,7 +26,12 @@ pub fn traces(input: &InputArgs, census: bool) -> Result<Trace> {
     if traces.is_empty() {
         bail!("none of the {} files holds an operation", files.len());
     }
-    Ok(merge_traces(traces))
+    let mut trace = merge_traces(traces);
+    // A reader that used the model has drawn the flow between what ran; twice would count double.
+    if trace.model.edges().len() == 0 {
+        trace.model.merge(options.model);
+    }
+    Ok(trace)
 }
 
 /// A file or run folder that the user means.
