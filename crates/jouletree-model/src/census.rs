@@ -54,6 +54,11 @@ impl Census {
         census
     }
 
+    /// The events of each category of each device, in no particular order.
+    pub fn spans(&self) -> impl Iterator<Item = (&Device, &str, &[Span])> {
+        self.spans.iter().map(|((device, category), spans)| (device, category.as_str(), spans.as_slice()))
+    }
+
     /// What each category of each device holds.
     pub fn categories(&self) -> impl Iterator<Item = (&Device, &str, Holding)> {
         self.spans.iter().map(|((device, category), spans)| (device, category.as_str(), holding(spans.clone())))

@@ -8,6 +8,7 @@ mod census;
 mod chrome;
 mod error;
 mod head;
+mod hlo;
 mod input;
 mod interner;
 mod json;
@@ -18,6 +19,7 @@ mod source;
 mod tensorflow;
 mod time_base;
 mod wire;
+mod xplane;
 
 use std::path::Path;
 
@@ -41,7 +43,7 @@ struct Format {
 }
 
 /// Every format that can be read, the most specific first.
-const FORMATS: &[Format] = &[kineto::FORMAT, tensorflow::FORMAT];
+const FORMATS: &[Format] = &[kineto::FORMAT, tensorflow::FORMAT, xplane::FORMAT];
 
 /// Reads a trace file of any known format, plain or gzip.
 pub fn read_trace(path: &Path, options: &ReadOptions, progress: &Progress) -> Result<Trace, TraceError> {

@@ -47,6 +47,38 @@ impl<'a> Fields<'a> {
         self.at
     }
 
+    /// The next field, if it is a short message with this tag: the quick way through a long list of messages. `None`
+    /// leaves everything to [`Fields::next`].
+    #[inline]
+    pub(crate) fn short_message(&mut self, tag: u8) -> Option<&'a [u8]> {
+        let [found, length @ 0..=0x7f] = *self.bytes.get(self.at..self.at + 2)? else { return None };
+        let end = self.at + 2 + usize::from(length);
+        let message = self.bytes.get(self.at + 2..end).filter(|_| found == tag)?;
+        self.at = end;
+        Some(message)
+    }
+
+    /// The integer of the next field, if it has this tag.
+    #[inline]
+    pub(crate) fn integer(&mut self, tag: u8) -> Option<i64> {
+        if self.bytes.get(self.at) != Some(&tag) {
+            return None;
+        }
+        let start = self.at;
+        self.at += 1;
+        let value = self.varint();
+        if value.is_none() {
+            self.at = start;
+        }
+        value.map(|value| value as i64)
+    }
+
+    /// What has not been walked over.
+    #[inline]
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.bytes.get(self.at..).unwrap_or_default()
+    }
+
     #[cold]
     fn stop<T>(&mut self, at: usize) -> Option<T> {
         self.damage = Some(at);
@@ -82,7 +114,6 @@ impl<'a> Fields<'a> {
         self.slow_varint()
     }
 
-    #[cold]
     fn slow_varint(&mut self) -> Option<u64> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
@@ -228,6 +259,19 @@ mod tests {
         assert_eq!((fields.by_ref().count(), fields.cut()), (1, Some((2, &b"xy"[..]))));
         let mut fields = Fields::new(&[8, 1, 8]);
         assert_eq!((fields.by_ref().count(), fields.cut()), (1, None));
+    }
+
+    #[test]
+    fn quick_ways_lead_to_the_same_place() {
+        let bytes = [8, 0x96, 1, 18, 2, b'h', b'i', 18, 3, b'x'];
+        let mut fields = Fields::new(&bytes);
+        assert_eq!(fields.short_message(18), None);
+        assert_eq!((fields.integer(16), fields.integer(8)), (None, Some(150)));
+        assert_eq!(fields.short_message(18), Some(&b"hi"[..]));
+        assert_eq!((fields.short_message(18), fields.rest()), (None, &bytes[7..]));
+        assert_eq!((fields.next(), fields.damage()), (None, Some(7)));
+        let mut cut = Fields::new(&[8, 0x96]);
+        assert_eq!((cut.integer(8), cut.offset()), (None, 0));
     }
 
     #[test]

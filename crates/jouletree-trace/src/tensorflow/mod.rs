@@ -4,8 +4,8 @@
 //! in the trace; `names` undoes what TensorFlow did to names; `place` finds every operation's path in the model.
 
 mod graph;
-mod names;
-mod place;
+pub(crate) mod names;
+pub(crate) mod place;
 mod record;
 
 use jouletree_model::Trace;

@@ -1,0 +1,149 @@
+//! Events of operations that XLA compiled, on the host and on devices.
+
+use rustc_hash::FxHashMap;
+
+use jouletree_model::{Event, Nanos, Step};
+
+use super::ops::Slot;
+use super::recording::{Recording, run};
+use super::space::Plane;
+use super::stats::{RawEvent, StatValue};
+use super::steps::Run;
+
+/// The numbers of the statistics that name an instruction, its module and its run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct XlaStats {
+    op: i64,
+    module: Option<i64>,
+    program: Option<i64>,
+    run: Option<i64>,
+}
+
+/// What an event's statistics say about the instruction it is a run of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct XlaRun<'a> {
+    op: StatValue<'a>,
+    module: StatValue<'a>,
+    program: Option<i64>,
+    run: Option<i64>,
+}
+
+/// The instructions met so far, with where their time goes.
+#[derive(Default)]
+pub(super) struct Instructions {
+    slots: FxHashMap<InstructionKey, usize>,
+    parts: Vec<Vec<(Slot, f64)>>,
+    modules: crate::interner::Interner,
+}
+
+/// A reference means something in its plane only.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct InstructionKey {
+    plane: usize,
+    op: TextKey,
+    module: TextKey,
+    program: Option<i64>,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum TextKey {
+    None,
+    Reference(u64),
+    Text(Box<[u8]>),
+}
+
+impl TextKey {
+    fn of(value: StatValue<'_>) -> TextKey {
+        match value {
+            StatValue::Reference(id) => TextKey::Reference(id),
+            StatValue::Text(text) => TextKey::Text(text.into()),
+            _ => TextKey::None,
+        }
+    }
+}
+
+impl XlaStats {
+    /// `None` when the plane knows no compiled operations.
+    pub(super) fn of(plane: &Plane<'_>) -> Option<XlaStats> {
+        Some(XlaStats {
+            op: plane.stat_id("hlo_op")?,
+            module: plane.stat_id("hlo_module"),
+            program: plane.stat_id("program_id"),
+            run: plane.stat_id("run_id"),
+        })
+    }
+
+    /// The instruction that an event is a run of, if its statistics name one.
+    pub(super) fn of_event<'a>(&self, event: &RawEvent<'a>) -> Option<XlaRun<'a>> {
+        let mut found = XlaRun { op: StatValue::None, module: StatValue::None, program: None, run: None };
+        for stat in event.stats() {
+            let id = Some(stat.id);
+            if stat.id == self.op {
+                found.op = stat.value;
+            } else if id == self.module {
+                found.module = stat.value;
+            } else if id == self.program {
+                found.program = stat.value.integer();
+            } else if id == self.run {
+                found.run = stat.value.integer();
+            }
+        }
+        matches!(found.op, StatValue::Text(_) | StatValue::Reference(_)).then_some(found)
+    }
+
+    /// Adds the run of an instruction, in as many pieces as its time has parts. The pieces fill it without a gap.
+    pub(super) fn add_runs<'a>(
+        &self,
+        recording: &mut Recording<'a>,
+        plane: &Plane<'a>,
+        number: usize,
+        found: &XlaRun<'a>,
+        (start, end): (Nanos, Nanos),
+        events: &mut Vec<Event>,
+    ) {
+        let index = recording.instruction(plane, number, found);
+        let step = match found.run {
+            Some(run) => {
+                let module = plane.text(found.module).unwrap_or_default();
+                let module = recording.instructions.modules.bytes(module);
+                recording.steps.run(Run { program: found.program.unwrap_or(-1), module, run }, start, end)
+            }
+            None => Step::NONE,
+        };
+        let parts = recording.instructions.parts.get(index).map(Vec::as_slice).unwrap_or_default();
+        if let [(slot, _)] = parts {
+            return events.push(run(start, end, *slot, step));
+        }
+        let (mut from, mut passed) = (start, 0.0);
+        for (place, (slot, share)) in parts.iter().enumerate() {
+            passed += share;
+            let length = (end - start).0 as f64 * passed;
+            let to =
+                if place + 1 == parts.len() { end } else { (start + Nanos(length as i64)).max(from).min(end) };
+            events.push(run(from, to, *slot, step));
+            from = to;
+        }
+    }
+}
+
+impl<'a> Recording<'a> {
+    /// The number of an instruction among those met so far.
+    fn instruction(&mut self, plane: &Plane<'a>, number: usize, found: &XlaRun<'a>) -> usize {
+        let key = InstructionKey {
+            plane: number,
+            op: TextKey::of(found.op),
+            module: TextKey::of(found.module),
+            program: found.program,
+        };
+        if let Some(index) = self.instructions.slots.get(&key) {
+            return *index;
+        }
+        let text = |value| String::from_utf8_lossy(plane.text(value).unwrap_or_default());
+        let parts = self.programs.parts(&text(found.op), &text(found.module), found.program);
+        let parts = parts.into_iter().map(|(op, share)| (self.ops.add(op), share)).collect();
+        let index = self.instructions.parts.len();
+        self.instructions.parts.push(parts);
+        self.instructions.slots.insert(key, index);
+        index
+    }
+}
