@@ -9,7 +9,6 @@ pub(crate) struct Fields<'a> {
     bytes: &'a [u8],
     at: usize,
     damage: Option<usize>,
-    cut: Option<(u64, &'a [u8])>,
 }
 
 /// The value of a field.
@@ -27,7 +26,7 @@ pub(crate) enum Value<'a> {
 
 impl<'a> Fields<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Fields<'a> {
-        Fields { bytes, at: 0, damage: None, cut: None }
+        Fields { bytes, at: 0, damage: None }
     }
 
     /// Where in the message the walk stopped because it could not go on.
@@ -35,16 +34,20 @@ impl<'a> Fields<'a> {
         self.damage
     }
 
-    /// The field whose content reaches beyond the end of the message, with what there is of it: how a file that was
-    /// cut short ends.
-    pub(crate) fn cut(&self) -> Option<(u64, &'a [u8])> {
-        self.cut
-    }
-
     /// How far the walk has come.
     #[inline]
     pub(crate) fn offset(&self) -> usize {
         self.at
+    }
+
+    /// The field that the walk stopped at, when only its end is missing: its number and what there is of it. The end
+    /// of a file is the end of every message around it.
+    pub(crate) fn cut(&self) -> Option<(u64, &'a [u8])> {
+        let mut last = Fields { bytes: self.bytes, at: self.damage?, damage: None };
+        let tag = last.varint()?;
+        let length = last.varint()?;
+        let there_is = self.bytes.get(last.at..)?;
+        (tag & 7 == 2 && tag >> 3 > 0 && length > there_is.len() as u64).then_some((tag >> 3, there_is))
     }
 
     /// The next field, if it is a short message with this tag: the quick way through a long list of messages. `None`
@@ -162,12 +165,7 @@ impl<'a> Iterator for Fields<'a> {
         let Some(tag) = self.varint() else { return self.stop(start) };
         match self.value(tag & 7) {
             Some(value) if tag >> 3 > 0 => Some((tag >> 3, value)),
-            _ => {
-                if tag & 7 == 2 && tag >> 3 > 0 {
-                    self.cut = self.bytes.get(self.at..).map(|rest| (tag >> 3, rest));
-                }
-                self.stop(start)
-            }
+            _ => self.stop(start),
         }
     }
 }
@@ -254,11 +252,17 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_field_shows_what_is_left_of_it() {
-        let mut fields = Fields::new(&[8, 1, 18, 5, b'x', b'y']);
-        assert_eq!((fields.by_ref().count(), fields.cut()), (1, Some((2, &b"xy"[..]))));
-        let mut fields = Fields::new(&[8, 1, 8]);
-        assert_eq!((fields.by_ref().count(), fields.cut()), (1, None));
+    fn what_there_is_of_a_cut_field_is_told() {
+        let cut = |bytes: &'static [u8]| {
+            let mut fields = Fields::new(bytes);
+            fields.by_ref().for_each(drop);
+            fields.cut()
+        };
+        assert_eq!(cut(&[8, 1, 18, 5, b'x']), Some((2, &b"x"[..])));
+        assert_eq!(cut(&[18, 1]), Some((2, &b""[..])));
+        assert_eq!(cut(&[18, 1, b'x']), None);
+        assert_eq!(cut(&[18]), None);
+        assert_eq!(cut(&[25, 1]), None);
     }
 
     #[test]

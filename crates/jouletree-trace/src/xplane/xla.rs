@@ -111,19 +111,20 @@ impl XlaStats {
             None => Step::NONE,
         };
         let parts = recording.instructions.parts.get(index).map(Vec::as_slice).unwrap_or_default();
-        if let [(slot, _)] = parts {
-            return events.push(run(start, end, *slot, step));
-        }
-        let (mut from, mut passed) = (start, 0.0);
-        for (place, (slot, share)) in parts.iter().enumerate() {
-            passed += share;
-            let length = (end - start).0 as f64 * passed;
-            let to =
-                if place + 1 == parts.len() { end } else { (start + Nanos(length as i64)).max(from).min(end) };
-            events.push(run(from, to, *slot, step));
-            from = to;
-        }
+        events.extend(tiles(start, end, parts).map(|(from, to, slot)| run(from, to, slot, step)));
     }
+}
+
+/// A stretch of time cut into pieces by their shares; they fill it without a gap.
+fn tiles(start: Nanos, end: Nanos, parts: &[(Slot, f64)]) -> impl Iterator<Item = (Nanos, Nanos, Slot)> {
+    let (mut from, mut passed) = (start, 0.0);
+    parts.iter().enumerate().map(move |(place, (slot, share))| {
+        passed += share;
+        let is_last = place + 1 == parts.len();
+        let length = Nanos(((end - start).0 as f64 * passed).round() as i64);
+        let to = if is_last { end } else { (start + length).clamp(from, end) };
+        (std::mem::replace(&mut from, to), to, *slot)
+    })
 }
 
 impl<'a> Recording<'a> {
@@ -145,5 +146,25 @@ impl<'a> Recording<'a> {
         self.instructions.parts.push(parts);
         self.instructions.slots.insert(key, index);
         index
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_fill_their_event() {
+        let cut = |start, end, shares: &[f64]| -> Vec<(i64, i64)> {
+            let parts: Vec<(Slot, f64)> = shares.iter().map(|share| (Slot(0), *share)).collect();
+            tiles(Nanos(start), Nanos(end), &parts).map(|(from, to, _)| (from.0, to.0)).collect()
+        };
+        assert_eq!(cut(10, 20, &[1.0]), [(10, 20)]);
+        assert_eq!(cut(10, 20, &[0.25, 0.25, 0.5]), [(10, 13), (13, 15), (15, 20)]);
+        assert_eq!(cut(5, 5, &[0.5, 0.5]), [(5, 5), (5, 5)]);
+        // Shares that make no sense move borders, never beyond the event.
+        assert_eq!(cut(0, 10, &[f64::NAN, -3.0, 7.0, 1.0]), [(0, 0), (0, 0), (0, 0), (0, 10)]);
+        assert_eq!(cut(i64::MIN, i64::MAX, &[0.5, 0.5]).last().map(|piece| piece.1), Some(i64::MAX));
+        assert_eq!(cut(0, 10, &[]), []);
     }
 }
