@@ -5,7 +5,7 @@
 
 mod graph;
 pub(crate) mod names;
-pub(crate) mod place;
+mod place;
 mod record;
 
 use jouletree_model::Trace;
@@ -18,6 +18,7 @@ use crate::input::Progress;
 use crate::options::ReadOptions;
 use crate::source::Source;
 
+pub(crate) use place::{layer, shared_layer};
 use record::Recording;
 
 pub(crate) const FORMAT: Format = Format { name: "tensorflow-timeline", recognises, read };

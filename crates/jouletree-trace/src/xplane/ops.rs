@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use jouletree_model::{Op, OpId, Pass};
 
 use crate::tensorflow::names::without_number;
-use crate::tensorflow::place::{layer, shared_layer};
+use crate::tensorflow::{layer, shared_layer};
 
 /// The number of an operation until it is placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

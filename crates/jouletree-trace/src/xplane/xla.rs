@@ -22,6 +22,8 @@ pub(super) struct XlaStats {
 /// What an event's statistics say about the instruction it is a run of.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct XlaRun<'a> {
+    /// The number of the event's name, which is that of the instruction as well.
+    name: i64,
     op: StatValue<'a>,
     module: StatValue<'a>,
     program: Option<i64>,
@@ -75,7 +77,8 @@ impl XlaStats {
 
     /// The instruction that an event is a run of, if its statistics name one.
     pub(super) fn of_event<'a>(&self, event: &RawEvent<'a>) -> Option<XlaRun<'a>> {
-        let mut found = XlaRun { op: StatValue::None, module: StatValue::None, program: None, run: None };
+        let mut found =
+            XlaRun { name: event.name, op: StatValue::None, module: StatValue::None, program: None, run: None };
         for stat in event.stats() {
             let id = Some(stat.id);
             if stat.id == self.op {
@@ -139,8 +142,11 @@ impl<'a> Recording<'a> {
         if let Some(index) = self.instructions.slots.get(&key) {
             return *index;
         }
-        let text = |value| String::from_utf8_lossy(plane.text(value).unwrap_or_default());
-        let parts = self.programs.parts(&text(found.op), &text(found.module), found.program);
+        let name = || plane.events.get(found.name).map(|event| event.name);
+        let op = plane.text(found.op).filter(|op| !op.is_empty()).or_else(name).unwrap_or(b"unnamed");
+        let module = plane.text(found.module).unwrap_or_default();
+        let text = String::from_utf8_lossy;
+        let parts = self.programs.parts(&text(op), &text(module), found.program);
         let parts = parts.into_iter().map(|(op, share)| (self.ops.add(op), share)).collect();
         let index = self.instructions.parts.len();
         self.instructions.parts.push(parts);
