@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use jouletree_account::{Metered, Semantics, Tef, account};
 use jouletree_model::{Device, EnergySeries, Footprint, Kind};
-use jouletree_trace::{Progress, read_trace};
+use jouletree_trace::{Progress, ReadOptions, read_trace};
 
 use crate::power::series_over;
 use crate::random::Random;
@@ -20,7 +20,7 @@ pub struct Power {
 impl Power {
     /// Power for the trace in a file, which is read once for that and must be read without a warning.
     pub fn for_trace(path: &Path) -> Result<Power> {
-        let trace = read_trace(path, &Progress::default())?;
+        let trace = read_trace(path, &ReadOptions::default(), &Progress::default())?;
         if let Some(warning) = trace.warnings.first() {
             bail!("{} is not as it should be: {warning}", path.display());
         }
@@ -33,7 +33,7 @@ impl Power {
 
 /// Reads the trace in a file and accounts it: the whole way to a ranked list of operations.
 pub fn footprint_of_trace(path: &Path, power: &Power) -> Result<(Footprint, Tef)> {
-    let trace = read_trace(path, &Progress::default())?;
+    let trace = read_trace(path, &ReadOptions::default(), &Progress::default())?;
     let metered: Vec<Metered<'_>> =
         power.series.iter().map(|(device, series)| Metered { device, kind: Kind::Measured, series }).collect();
     let footprint = account(&trace, &metered, Semantics::Exact)?;

@@ -11,6 +11,7 @@ mod random;
 mod run_folder;
 mod traces;
 mod workload;
+mod xplane;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -50,6 +51,8 @@ enum Section {
     Kineto,
     /// The same from gzip
     Gzip,
+    /// XPlane to trace
+    Xplane,
     /// Alignment alone
     Align,
     /// Run folder to footprint
@@ -90,6 +93,7 @@ impl Section {
         match self {
             Section::Kineto => traces::plain_figures(setup),
             Section::Gzip => traces::gzip_figures(setup),
+            Section::Xplane => xplane::figures(setup),
             Section::Align => alignment::figures(setup),
             Section::Parquet => run_folder::figures(setup),
         }

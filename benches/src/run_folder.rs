@@ -69,13 +69,8 @@ fn write_run(path: &Path, setup: &Setup) -> Result<usize> {
         power.push(MeteredSeries { device, domain: None, kind: Kind::Measured, series });
     }
     let footprint = account(&trace, &metered(&power), Semantics::Exact)?;
-    let contents = RunContents {
-        accounting: Accounting::default(),
-        trace: &trace,
-        power: &power,
-        footprint: &footprint,
-        tree: serde_json::Value::Null,
-    };
+    let contents =
+        RunContents { accounting: Accounting::default(), trace: &trace, power: &power, footprint: &footprint };
     RunFolder::create(path, &contents)?;
     Ok(trace.event_count())
 }
@@ -85,7 +80,7 @@ fn ops() -> OpTable {
     for number in 0..OPS {
         let path = format!("encoder/layer_{}/dense_{}/MatMul", number / 64, number % 64);
         let pass = Pass::ALL[number % Pass::ALL.len()];
-        ops.intern(Op { name: path.as_str().into(), path: path.into(), op_type: "MatMul".into(), pass });
+        ops.intern(Op::new(path.as_str(), "MatMul", path.as_str(), pass));
     }
     ops
 }

@@ -74,8 +74,8 @@ const YEAR_2000: Nanos = Nanos(946_684_800_000_000_000);
 
 fn remedy_for(trace: TimeRange) -> &'static str {
     if trace.end < YEAR_2000 {
-        "the trace counts time from its own start; record it with a profiler that keeps the wall clock, such as \
-         torch.profiler of a PyTorch built with Kineto"
+        "the trace counts time from its own start; say when that was with --base-ns, in nanoseconds since the \
+         epoch, or in a NAME.meta.json beside the trace as {\"start_ns\": …}"
     } else {
         "check the unit of both time stamps and that both clocks count from the Unix epoch"
     }
@@ -102,7 +102,7 @@ pub fn account(trace: &Trace, power: &[Metered<'_>], semantics: Semantics) -> Re
     let mut footprint = Footprint {
         sources: trace.sources.clone(),
         ops: trace.ops.clone(),
-        edges: trace.edges.clone(),
+        model: trace.model.clone(),
         ..Footprint::default()
     };
     for (balance, tally, more) in results {

@@ -1,6 +1,6 @@
 //! Data flow between tensors by path, and its collapse to arrows between the parts of one diagram.
 
-use jouletree_model::{DataFlow, Footprint, Pass};
+use jouletree_model::{DataFlow, ModelTree, Pass};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -34,13 +34,13 @@ pub struct Arrow {
     pub count: u64,
 }
 
-/// The data flow of a footprint by path; edges between operations it does not know are left out.
-pub fn tensor_edges(footprint: &Footprint) -> Vec<TensorEdge> {
-    let edge = |flow: &DataFlow| {
-        let (from, to) = (footprint.ops.get(flow.from)?, footprint.ops.get(flow.to)?);
+/// The data flow of a model by path.
+pub fn tensor_edges(model: &ModelTree) -> Vec<TensorEdge> {
+    let edge = |flow: DataFlow| {
+        let ((from, _), (to, _)) = (model.get(flow.from)?, model.get(flow.to)?);
         Some(TensorEdge { from: from.path.clone(), from_pass: from.pass, to: to.path.clone(), to_pass: to.pass })
     };
-    footprint.edges.iter().filter_map(edge).collect()
+    model.edges().filter_map(edge).collect()
 }
 
 /// The arrows that `edges` make, each with the number of the node whose children it joins.

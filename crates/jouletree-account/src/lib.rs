@@ -4,6 +4,7 @@
 //! is conservation: attributed + unattributed = measured, for every device.
 
 mod account;
+mod activity;
 mod cursor;
 mod merge;
 mod paper;
@@ -13,6 +14,7 @@ mod sweep;
 mod tally;
 
 pub use account::{AccountError, Metered, Semantics, account, tally_device};
+pub use activity::{Activity, activity};
 pub use rules::{Rule, RuleError, energy_series};
 pub use tally::{OpTally, StepTally, Tally};
 

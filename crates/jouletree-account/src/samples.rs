@@ -13,6 +13,7 @@ pub fn entry(path: &str, pass: Pass, energy: f64) -> TefEntry {
         op_type: op_type.into(),
         name: path.into(),
         pass,
+        approximate: false,
         device: Device::new(DeviceClass::Cpu, 0),
         energy: Joules(energy),
         busy: Nanos(1_000_000_000),

@@ -61,6 +61,7 @@ impl Folding {
                 .and_modify(|sum| {
                     sum.energy += entry.energy;
                     sum.busy += entry.busy;
+                    sum.approximate |= entry.approximate;
                     sum.count = sum.count.saturating_add(entry.count);
                     if sum.name != entry.name {
                         sum.name = sum.path.clone();

@@ -25,6 +25,8 @@ pub struct TefEntry {
     pub name: Box<str>,
     /// The pass it belongs to.
     pub pass: Pass,
+    /// Whether its time is a share of longer events, by an approximate key.
+    pub approximate: bool,
     /// Where it ran.
     pub device: Device,
     /// The energy it was charged with.
@@ -108,6 +110,7 @@ impl From<&Footprint> for Tef {
                 op_type: op.op_type.clone(),
                 name: op.name.clone(),
                 pass: op.pass,
+                approximate: op.approximate,
                 device,
                 energy: charged.energy,
                 busy: charged.busy,
@@ -162,8 +165,8 @@ mod tests {
             metered: Nanos(5),
             uncovered: Nanos(0),
         });
-        let (path, name) = ("dense/MatMul".into(), "gradients/dense/MatMul_grad/MatMul".into());
-        let op = footprint.ops.intern(Op { path, op_type: "MatMul".into(), name, pass: Pass::Backward });
+        let (path, name) = ("dense/MatMul", "gradients/dense/MatMul_grad/MatMul");
+        let op = footprint.ops.intern(Op::new(path, "MatMul", name, Pass::Backward));
         let charged = OpEnergy { device: 0, op, energy: Joules(2.0), busy: Nanos(5), count: 3 };
         footprint.energies = vec![charged, OpEnergy { op: OpId(9), ..charged }, OpEnergy { device: 4, ..charged }];
         let tef = Tef::from(&footprint);

@@ -32,12 +32,7 @@ fn trace_of(lanes: &[Vec<(i64, i64, u32)>], scale: i64) -> Trace {
     let index = trace.device_index(&device());
     for op in 0..OPS {
         let path = format!("layer_{op}/MatMul");
-        trace.ops.intern(Op {
-            path: path.as_str().into(),
-            op_type: "MatMul".into(),
-            name: path.as_str().into(),
-            pass: Pass::Forward,
-        });
+        trace.ops.intern(Op::new(path.as_str(), "MatMul", path.as_str(), Pass::Forward));
     }
     for (number, events) in lanes.iter().enumerate() {
         let events = events.iter().map(|(start, duration, op)| Event {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Device, Nanos};
+use crate::{Device, Nanos, TimeRange};
 
 /// Everything that trace files hold, by device and category. It is taken only when it is asked for.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -59,6 +59,12 @@ impl Census {
         self.spans.iter().map(|((device, category), spans)| (device, category.as_str(), spans.as_slice()))
     }
 
+    /// From the first start to the last end; `None` when there is nothing.
+    pub fn extent(&self) -> Option<TimeRange> {
+        let spans = self.spans.values().flatten();
+        spans.map(|span| TimeRange { start: span.start, end: span.end }).reduce(TimeRange::union)
+    }
+
     /// What each category of each device holds.
     pub fn categories(&self) -> impl Iterator<Item = (&Device, &str, Holding)> {
         self.spans.iter().map(|((device, category), spans)| (device, category.as_str(), holding(spans.clone())))
@@ -101,6 +107,7 @@ mod tests {
         let mut census = Census::default();
         census.add(&gpu, "kernel", [span(10, 20, true), span(0, 12, true), span(11, 13, false)]);
         census.add(&gpu, "memcpy", [span(30, 31, true)]);
+        assert_eq!(census.extent(), Some(TimeRange { start: Nanos(0), end: Nanos(31) }));
         let kernels = Holding { events: 3, duration: Nanos(24), busy: Nanos(20) };
         assert_eq!(census.categories().next(), Some((&gpu, "kernel", kernels)));
         let operations = Holding { events: 3, duration: Nanos(23), busy: Nanos(21) };

@@ -31,13 +31,13 @@ pub struct TraceSource {
     /// Its format, such as `tensorflow-timeline`.
     pub format: String,
     /// The machine it was recorded on, if it says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub host: Option<String>,
     /// What its times count from.
     #[serde(default)]
     pub time_base: TimeBase,
     /// Its events that carry the time of day at which they were written.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub markers: Vec<Marker>,
     /// How many complete events it holds, by device and category, those that are not accounted included.
     pub counts: Vec<ReadCount>,

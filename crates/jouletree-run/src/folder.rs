@@ -4,8 +4,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use jouletree_model::{Footprint, Lane, Trace};
-use serde_json::Value;
+use jouletree_model::{Census, Footprint, Lane, ModelTree, Trace};
 
 use crate::manifest::{Accounting, Manifest, write_json};
 use crate::power_parquet::{MeteredSeries, read_power_parquet, write_power_parquet};
@@ -15,7 +14,6 @@ const MANIFEST: &str = "manifest.json";
 const POWER: &str = "power.parquet";
 const EVENTS: &str = "events.parquet";
 const OPS: &str = "ops.parquet";
-const EDGES: &str = "edges.parquet";
 const FOOTPRINT: &str = "footprint.parquet";
 const STEPS: &str = "steps.parquet";
 const TREE: &str = "tree.json";
@@ -38,8 +36,6 @@ pub struct RunContents<'a> {
     pub power: &'a [MeteredSeries],
     /// Where the energy went; its operations are those of the trace.
     pub footprint: &'a Footprint,
-    /// The model tree, as the caller draws it.
-    pub tree: Value,
 }
 
 impl RunFolder {
@@ -54,13 +50,12 @@ impl RunFolder {
         let file = |name: &str| partial.path.join(name);
         write_power_parquet(&file(POWER), contents.power)?;
         events::write_events(&file(EVENTS), contents.trace)?;
-        ops::write_ops(&file(OPS), &contents.trace.ops)?;
-        ops::write_edges(&file(EDGES), &contents.footprint.edges)?;
+        ops::write_ops(&file(OPS), &contents.trace.ops, &contents.trace.model)?;
         footprint::write_energies(&file(FOOTPRINT), contents.footprint)?;
         if !contents.footprint.steps.is_empty() {
             footprint::write_steps(&file(STEPS), contents.footprint)?;
         }
-        write_json(&file(TREE), &contents.tree)?;
+        write_json(&file(TREE), &contents.trace.model)?;
         write_json(&file(MANIFEST), &manifest)?;
         partial.become_whole(path)?;
         Ok(RunFolder { path: path.to_owned(), manifest })
@@ -94,7 +89,6 @@ impl RunFolder {
     pub fn read_trace(&self, threads: usize) -> Result<Trace, RunError> {
         let header = &self.manifest.trace;
         let ops = ops::read_ops(&self.file(OPS))?;
-        let edges = ops::read_edges(&self.file(EDGES), ops.len())?;
         let events = events::read_events(&self.file(EVENTS), header.lanes.len(), ops.len(), threads)?;
         let lanes = header.lanes.iter().zip(events).map(|(lane, events)| {
             let device = header.devices.iter().position(|device| *device == lane.device).ok_or_else(|| {
@@ -109,7 +103,8 @@ impl RunFolder {
             sources: self.manifest.sources.clone(),
             devices: header.devices.clone(),
             ops,
-            edges,
+            model: self.read_model()?,
+            census: Census::default(),
             warnings: header.warnings.clone(),
         })
     }
@@ -128,19 +123,20 @@ impl RunFolder {
             sources: self.manifest.sources.clone(),
             energies: footprint::read_energies(&self.file(FOOTPRINT), &devices, ops.len())?,
             steps: if steps.exists() { footprint::read_steps(&steps, &devices)? } else { Vec::new() },
-            edges: ops::read_edges(&self.file(EDGES), ops.len())?,
+            model: self.read_model()?,
             warnings: self.manifest.warnings.clone(),
             devices,
             ops,
         })
     }
 
-    /// The model tree, as it was handed in.
-    pub fn read_tree(&self) -> Result<Value, RunError> {
+    /// The model that ran, as far as it is known.
+    pub fn read_model(&self) -> Result<ModelTree, RunError> {
         let path = self.file(TREE);
         let text = fs::read(&path).map_err(RunError::io(&path, "read the file"))?;
-        serde_json::from_slice(&text)
-            .map_err(|error| RunError::content(&path, format!("not whole JSON ({error}); restore it from a copy")))
+        serde_json::from_slice(&text).map_err(|error| {
+            RunError::content(&path, format!("not a model tree ({error}); restore it from a copy"))
+        })
     }
 
     fn file(&self, name: &str) -> PathBuf {

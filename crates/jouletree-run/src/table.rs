@@ -32,6 +32,8 @@ pub(crate) enum Form {
     Count,
     /// Bits.
     Flags,
+    /// Yes or no.
+    Truth,
     /// Energy: every bit is kept.
     Joules,
 }
@@ -63,6 +65,7 @@ impl Form {
             Form::Id => DataType::UInt32,
             Form::Count => DataType::UInt64,
             Form::Flags => DataType::Int32,
+            Form::Truth => DataType::Boolean,
             Form::Joules => DataType::Float64,
         }
     }

@@ -14,7 +14,7 @@ fn read_all(path: &Path) -> bool {
         run.read_trace(1).map(drop),
         run.read_footprint().map(drop),
         run.read_power().map(drop),
-        run.read_tree().map(drop),
+        run.read_model().map(drop),
     ];
     parts.into_iter().all(|part| part.is_ok())
 }

@@ -32,14 +32,13 @@ fn a_run_comes_back_as_it_was_written() {
     }
     assert_eq!(opened.read_footprint().unwrap(), run.footprint);
     assert_eq!(opened.read_power().unwrap(), run.power);
-    assert_eq!(opened.read_tree().unwrap(), run.contents().tree);
+    assert_eq!(opened.read_model().unwrap(), run.trace.model);
     assert_eq!(opened.manifest().accounting, run.contents().accounting);
     assert_eq!(read_power(&path).unwrap(), PowerInput::Series(run.power.clone()));
     assert_eq!(read_power(&path.join("power.parquet")).unwrap(), PowerInput::Series(run.power));
     assert_eq!(
         names_in(&path),
         [
-            "edges.parquet",
             "events.parquet",
             "footprint.parquet",
             "manifest.json",
@@ -132,13 +131,11 @@ fn files_that_contradict_each_other_are_told() {
     run.trace.lanes.clear();
     run.footprint.ops = Default::default();
     run.footprint.energies.clear();
-    run.footprint.edges.clear();
     let bare = folder.path().join("bare");
     RunFolder::create(&bare, &run.contents()).unwrap();
     swap(&bare.join("ops.parquet"), "ops.parquet");
     let error = opened.read_footprint().unwrap_err().to_string();
     assert!(error.contains("footprint.parquet: row 0: op_id is 2, there are only 0 operations"), "{error}");
-    swap(&bare.join("edges.parquet"), "edges.parquet");
     let error = opened.read_trace(1).unwrap_err().to_string();
     assert!(error.contains("events.parquet: row 0: op_id is 0, there are only 0 operations"), "{error}");
     swap(&own_ops, "ops.parquet");

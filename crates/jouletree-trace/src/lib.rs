@@ -7,12 +7,15 @@
 mod census;
 mod chrome;
 mod error;
+mod flops;
+mod folder;
 mod head;
 mod hlo;
 mod input;
 mod interner;
 mod json;
 mod kineto;
+mod merge;
 mod options;
 mod rejects;
 mod source;
@@ -26,7 +29,9 @@ use std::path::Path;
 use jouletree_model::Trace;
 
 pub use error::TraceError;
+pub use folder::find_traces;
 pub use input::Progress;
+pub use merge::merge_traces;
 pub use options::ReadOptions;
 
 use head::Head;
@@ -40,10 +45,13 @@ struct Format {
     recognises: fn(&Head) -> bool,
     /// Reads a file of this format.
     read: fn(&Source, &ReadOptions, &Progress) -> Result<Trace, TraceError>,
+    /// Whether it is a guess: in a folder, files of other formats are preferred.
+    is_fallback: bool,
 }
 
 /// Every format that can be read, the most specific first.
-const FORMATS: &[Format] = &[kineto::FORMAT, tensorflow::FORMAT, xplane::FORMAT];
+const FORMATS: &[Format] =
+    &[kineto::FORMAT, tensorflow::TIMELINE, tensorflow::RUN_METADATA, tensorflow::EVENT_FILE, xplane::FORMAT];
 
 /// Reads a trace file of any known format, plain or gzip.
 pub fn read_trace(path: &Path, options: &ReadOptions, progress: &Progress) -> Result<Trace, TraceError> {

@@ -237,3 +237,27 @@ fn traces_of_2021_are_read() {
     assert_eq!(trace.lanes[0].events()[0].start.0, 1_600_000_000_000_000_000);
     assert!(trace.warnings.is_empty(), "{:?}", trace.warnings);
 }
+
+#[test]
+fn accelerators_of_other_makers_are_devices_too() {
+    let on_device = |cat: &str, name: &str, ts: u64, correlation: u64| {
+        let args = json!({"device": 3, "stream": 2, "correlation": correlation});
+        json!({"ph": "X", "cat": cat, "name": name, "pid": 3, "tid": 2, "ts": ts, "dur": 7, "args": args})
+    };
+    let trace = read(&[
+        span("module::bert.pooler", (0, 50)),
+        op("aten::mm", MAIN, (1, 30), json!({})),
+        complete("mtia_runtime", "runtime launch", MAIN, (5, 2), json!({"correlation": 4})),
+        on_device("mtia_ccp_events", "fc_kernel", 20, 4),
+        complete("xpu_runtime", "zeCommandListAppendLaunchKernel", MAIN, (8, 2), json!({"correlation": 5})),
+        on_device("kernel", "gemm_kernel", 30, 5),
+        on_device("mtia_insight", "counter", 20, 9),
+    ]);
+    let placed = placed(&trace);
+    assert_eq!(placed["fc_kernel"], at("bert/pooler/aten::mm", Pass::Forward));
+    assert_eq!(placed["gemm_kernel"], at("bert/pooler/aten::mm", Pass::Forward));
+    assert!(!placed.contains_key("counter"));
+    assert_eq!(trace.warnings, []);
+    let devices: Vec<String> = trace.devices.iter().map(ToString::to_string).collect();
+    assert_eq!(devices, ["host/cpu:0", "host/gpu:3"]);
+}

@@ -2,7 +2,9 @@
 
 #![allow(clippy::expect_used, clippy::panic)]
 
+#[allow(dead_code, reason = "other tests use the rest")]
 mod proto;
+#[allow(dead_code, reason = "other tests use the rest")]
 mod spaces;
 
 use std::path::Path;

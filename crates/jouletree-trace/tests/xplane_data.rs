@@ -223,6 +223,46 @@ fn both_versions_of_keras_name_the_same_layers() {
     }
 }
 
+/// A fusion's time is cut into the parts of the layers that it works for; nothing is lost and nothing added.
+#[test]
+fn accounted_time_is_that_of_the_operations_in_the_file() {
+    let Some(folder) = traces() else { return };
+    for name in FILES {
+        let trace = read(&folder, name);
+        let lanes: i64 = trace.lanes.iter().flat_map(|lane| lane.events()).map(|event| event.duration().0).sum();
+        let operations: i64 = trace.census.operations().values().map(|holding| holding.duration.0).sum();
+        assert_eq!(lanes, operations, "{name}");
+        assert_eq!(trace.warnings, [], "{name}");
+    }
+}
+
+#[test]
+fn compiled_operations_land_in_their_layers() {
+    let Some(folder) = traces() else { return };
+    let trace = read(&folder, "jax0102_minibert");
+    let times = self_times(&trace);
+    let total: i64 = times.values().sum();
+    let share = |wanted: &dyn Fn(&Op) -> bool| {
+        let of = |(id, time): (&OpId, &i64)| trace.ops.get(*id).filter(|op| wanted(op)).map_or(0, |_| *time);
+        times.iter().map(of).sum::<i64>() as f64 / total as f64
+    };
+    let layered = share(&has_layer);
+    println!(
+        "jax: {:.3} % of self time below a named layer, {:.2} % in bert, {:.2} % in shares of fusions",
+        layered * 100.0,
+        share(&|op: &Op| op.path.starts_with("bert/")) * 100.0,
+        share(&|op: &Op| op.approximate) * 100.0
+    );
+    for (id, time) in &times {
+        let op = trace.ops.get(*id).expect("an operation");
+        if !has_layer(op) {
+            println!("  {:.4} % {} {}", *time as f64 / total as f64 * 100.0, op.path, op.name);
+        }
+    }
+    assert!(layered >= 0.99, "{layered}");
+    assert!(trace.model.nodes().len() > 0 && trace.model.edges().len() > 0);
+}
+
 #[test]
 fn steps_are_told_apart() {
     let Some(folder) = traces() else { return };

@@ -3,6 +3,7 @@
 
 #![allow(clippy::expect_used)]
 
+#[allow(dead_code, reason = "other tests use the rest")]
 mod proto;
 
 use std::time::Instant;

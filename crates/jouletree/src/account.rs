@@ -12,12 +12,13 @@ use crate::{Outcome, inputs, json, print, print_warnings, show};
 /// Runs the command.
 pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
     let mut timings = Timings::start();
-    let mut trace = inputs::traces(&arguments.traces)?;
+    let mut trace = inputs::traces(&arguments.input, false)?;
     timings.stage("read", Some(format!("{} events", trace.event_count())));
 
     let rule = arguments.rule.map(Rule::from);
     let hold = Nanos((arguments.hold * 1e6).round() as i64);
-    let (power, warnings) = inputs::power(&arguments.power, &arguments.traces, rule, hold)?;
+    let (power, warnings) = inputs::power(&arguments.power, &arguments.input.traces, rule, hold)?;
+    trace = inputs::on_host_of(trace, &power);
     trace.warnings.extend(warnings);
     timings.stage("power", None);
 
@@ -31,7 +32,7 @@ pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
     timings.stage("align", None);
 
     let tef = Tef::from(&footprint);
-    let tree = t2e(&tef, &tensor_edges(&footprint));
+    let tree = t2e(&tef, &tensor_edges(&footprint.model));
     timings.stage("sum", Some(format!("{} operations", tef.entries().len())));
 
     if let Some(path) = &arguments.output {
@@ -42,11 +43,8 @@ pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
             semantics: arguments.semantics.as_str().to_owned(),
             hold_ms: Some(arguments.hold),
         };
-        let tree = serde_json::to_value(&tree)?;
-        RunFolder::create(
-            path,
-            &RunContents { accounting, trace: &trace, power: &power, footprint: &footprint, tree },
-        )?;
+        let contents = RunContents { accounting, trace: &trace, power: &power, footprint: &footprint };
+        RunFolder::create(path, &contents)?;
         timings.stage("write", Some(path.display().to_string()));
     }
 

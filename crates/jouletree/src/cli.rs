@@ -17,6 +17,9 @@ pub enum Command {
     /// Align a framework's trace with a power trace and account the energy of every operation
     #[command(after_help = ACCOUNT_EXAMPLES)]
     Account(AccountArgs),
+    /// Say what a trace file is, what it holds and what is missing for accounting
+    #[command(after_help = INSPECT_EXAMPLES)]
+    Inspect(InspectArgs),
     /// Show where the joules of a run went
     #[command(after_help = SHOW_EXAMPLES)]
     Show(ShowArgs),
@@ -38,6 +41,14 @@ The power file is a CSV with a header: the time as epoch_ns, epoch_us, epoch_ms 
 
 Exit status: 0 accounted (read the warnings), 1 not accounted, 2 wrong arguments, 3 warnings under --strict.";
 
+const INSPECT_EXAMPLES: &str = "\
+Examples:
+  jouletree inspect host.xplane.pb                 format, time base, devices, top operations by self time
+  jouletree inspect logs/                          everything in a TensorBoard log folder
+  jouletree inspect profile.json --base-ns 1794771926506845032
+      an ONNX Runtime profile, whose start the session told (get_profiling_start_time_ns)
+  jouletree inspect trace.json.gz --format json | jq '.devices'";
+
 const SHOW_EXAMPLES: &str = "\
 Examples:
   jouletree show RUN                               the tree of layers, three levels deep
@@ -47,9 +58,8 @@ Examples:
 
 #[derive(Args)]
 pub struct AccountArgs {
-    /// Trace files (TensorFlow timeline or PyTorch Kineto JSON, plain or gzip), or run folders
-    #[arg(value_name = "TRACE", required = true)]
-    pub traces: Vec<PathBuf>,
+    #[command(flatten)]
+    pub input: InputArgs,
     /// Power: CSV, or power.parquet of a run; run folders bring their own
     #[arg(long, value_name = "POWER")]
     pub power: Vec<PathBuf>,
@@ -73,6 +83,40 @@ pub struct AccountArgs {
     pub strict: bool,
     #[command(flatten)]
     pub view: ViewArgs,
+}
+
+/// Traces and what they do not say themselves.
+#[derive(Args)]
+pub struct InputArgs {
+    /// Trace files of any framework, plain or gzip; folders of them; or run folders
+    #[arg(value_name = "TRACE", required = true)]
+    pub traces: Vec<PathBuf>,
+    /// When the clock of a trace began that does not say, in nanoseconds since the epoch
+    #[arg(long, value_name = "NS", allow_negative_numbers = true)]
+    pub base_ns: Option<i64>,
+    /// The model that ran (ONNX, TensorFlow GraphDef, or a tree.json): places operations whose names lost their layer
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub struct InspectArgs {
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// How the result is written
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: InspectFormat,
+    /// List at most this many operations
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub top: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum InspectFormat {
+    /// For people
+    Table,
+    /// For programs; documented in docs/json.md
+    Json,
 }
 
 #[derive(Args)]

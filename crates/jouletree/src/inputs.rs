@@ -5,38 +5,80 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use jouletree_account::{Rule, energy_series};
-use jouletree_model::{Nanos, Trace, Warning};
+use jouletree_model::{Device, Nanos, Trace, Warning};
 use jouletree_run::{MeteredSeries, PowerInput, RunFolder, read_power};
-use jouletree_trace::{Progress, read_trace};
+use jouletree_trace::{Progress, ReadOptions, TraceError, find_traces, merge_traces, read_trace};
 use rayon::prelude::*;
 
+use crate::cli::InputArgs;
 use crate::progress::ReadingBar;
 
 /// Reads traces, several at once, and makes one of them.
-pub fn traces(paths: &[PathBuf]) -> Result<Trace> {
-    let mut seen = BTreeSet::new();
+pub fn traces(input: &InputArgs, census: bool) -> Result<Trace> {
+    let options = ReadOptions { base: input.base_ns.map(Nanos), census, ..ReadOptions::default() };
+    let files = files(&input.traces)?;
+    let progress: Vec<Progress> = files.iter().map(|_| Progress::default()).collect();
+    let _bar = ReadingBar::over(files.iter().map(|file| file.path.as_path()), progress.clone());
+    let traces = files.par_iter().zip(&progress).map(|(file, progress)| one_trace(file, &options, progress));
+    let traces: Vec<Result<Option<Trace>>> = traces.collect();
+    let traces: Vec<Trace> = traces.into_iter().filter_map(Result::transpose).collect::<Result<_>>()?;
+    if traces.is_empty() {
+        bail!("none of the {} files holds an operation", files.len());
+    }
+    Ok(merge_traces(traces))
+}
+
+/// A file or run folder that the user means.
+struct Input {
+    path: PathBuf,
+    /// Whether the user named it; else it was found in a folder and may turn out to hold nothing.
+    is_named: bool,
+}
+
+/// The trace files and run folders that the user means; a folder that is no run stands for the traces in it.
+fn files(paths: &[PathBuf]) -> Result<Vec<Input>> {
+    let mut files = Vec::new();
     for path in paths {
+        if path.is_dir() && !RunFolder::is_at(path) {
+            files.extend(find_traces(path)?.into_iter().map(|path| Input { path, is_named: false }));
+        } else {
+            files.push(Input { path: path.clone(), is_named: true });
+        }
+    }
+    let mut seen = BTreeSet::new();
+    for Input { path, .. } in &files {
         // A path that cannot be resolved is reported when it is read.
         if !seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
             bail!("{}: given twice; its events would count twice", path.display());
         }
     }
-    let progress: Vec<Progress> = paths.iter().map(|_| Progress::default()).collect();
-    let _bar = ReadingBar::over(paths, progress.clone());
-    let traces: Vec<Result<Trace>> =
-        paths.par_iter().zip(&progress).map(|(path, progress)| one_trace(path, progress)).collect();
-    let mut merged = Trace::default();
-    for trace in traces {
-        merged.merge(trace?);
-    }
-    Ok(merged)
+    Ok(files)
 }
 
-fn one_trace(path: &Path, progress: &Progress) -> Result<Trace> {
-    if path.is_dir() {
-        return Ok(RunFolder::open(path)?.read_trace(rayon::current_num_threads())?);
+/// Names the machine on the trace's devices if the power names one and the trace none.
+pub fn on_host_of(trace: Trace, power: &[MeteredSeries]) -> Trace {
+    let hosts: BTreeSet<&str> = power.iter().map(|series| series.device.host()).collect();
+    let is_unnamed = |device: &Device| device.is_on_unnamed_host();
+    let one = power.first().map(|series| &series.device).filter(|device| hosts.len() == 1 && !is_unnamed(device));
+    match one {
+        Some(device) if trace.devices.iter().all(is_unnamed) => trace.on(device.host()),
+        _ => trace,
     }
-    Ok(read_trace(path, progress)?)
+}
+
+/// Reads one of them; `None` when it was found in a folder and holds nothing.
+fn one_trace(
+    Input { path, is_named }: &Input,
+    options: &ReadOptions,
+    progress: &Progress,
+) -> Result<Option<Trace>> {
+    if path.is_dir() {
+        return Ok(Some(RunFolder::open(path)?.read_trace(rayon::current_num_threads())?));
+    }
+    match read_trace(path, options, progress) {
+        Err(TraceError::Empty { .. }) if !is_named => Ok(None),
+        read => Ok(Some(read?)),
+    }
 }
 
 /// Reads the energy of every device from power files, and from the run folders among `traces` if there are none.
@@ -46,7 +88,7 @@ pub fn power(
     rule: Option<Rule>,
     hold: Nanos,
 ) -> Result<(Vec<MeteredSeries>, Vec<Warning>)> {
-    let own: Vec<PathBuf> = traces.iter().filter(|path| path.is_dir()).cloned().collect();
+    let own: Vec<PathBuf> = traces.iter().filter(|path| RunFolder::is_at(path)).cloned().collect();
     let files = if files.is_empty() { &own } else { files };
     if files.is_empty() {
         bail!("there is no power to account: give --power FILE, a CSV with time, device and watts or joules");

@@ -43,6 +43,7 @@ pub struct OpRow<'a> {
     busy_s: f64,
     power_w: Option<f64>,
     count: u64,
+    approximate: bool,
 }
 
 #[derive(Serialize)]
@@ -100,6 +101,7 @@ pub fn op_rows<'a>(footprint: &'a Footprint, entries: impl Iterator<Item = &'a T
         path: &entry.path,
         r#type: &entry.op_type,
         pass: entry.pass,
+        approximate: entry.approximate,
         device: &entry.device,
         energy_j: metered.contains(&entry.device).then_some(entry.energy.0),
         busy_s: entry.busy.seconds(),

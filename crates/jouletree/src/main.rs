@@ -4,6 +4,7 @@ mod account;
 mod cli;
 mod columns;
 mod inputs;
+mod inspect;
 mod json;
 mod progress;
 mod show;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
     jouletree_run::silence_guarded_panics();
     let outcome = match Cli::parse().command {
         Command::Account(arguments) => account::run(&arguments),
+        Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
     };
     match outcome {

@@ -51,7 +51,7 @@ pub fn report(footprint: &Footprint, view: &ViewArgs) -> String {
 /// The part of a footprint that was asked for, blocks summed if that was asked for, too.
 fn chosen(footprint: &Footprint, view: &ViewArgs) -> (Tef, Vec<TensorEdge>) {
     let mut tef = Tef::from(footprint);
-    let mut edges = tensor_edges(footprint);
+    let mut edges = tensor_edges(&footprint.model);
     if view.summarize {
         let folding = Folding::of(&tef);
         (tef, edges) = (folding.tef(&tef), folding.edges(&edges));

@@ -155,7 +155,7 @@ pub fn operations(tef: &Tef, entries: &[&TefEntry]) -> String {
             entry.op_type.to_string(),
             entry.pass.to_string(),
             entry.device.to_string(),
-            entry.energy.to_string(),
+            if entry.approximate { format!("≈ {}", entry.energy) } else { entry.energy.to_string() },
             percent(share(entry.energy, total)),
             entry.power().map(|power| power.to_string()).unwrap_or_default(),
             entry.busy.to_string(),

@@ -612,7 +612,7 @@ fn files_that_are_not_there_are_named() {
         (&["account", &trace, "--power", &missing], &["missing: cannot read the file"]),
         (
             &["account", &folder, "--power", &power],
-            &["not a run folder: no manifest.json in ", "folder; name a folder"],
+            &["folder: not a trace jouletree knows: it is a folder in which no file is a trace"],
         ),
         (&["account", &trace, "--power", &folder], &["not a run folder: no manifest.json in "]),
         (

@@ -42,10 +42,7 @@ fn written(result: &Value, keys: &mut BTreeMap<String, BTreeSet<String>>) {
     for (kind, key) in [("Device", "devices"), ("Operation", "ops"), ("Operation", "summary"), ("Step", "steps")] {
         list(result, key).iter().for_each(|row| note(kind, row));
     }
-    for source in list(result, "traces") {
-        note("Trace", source);
-        list(source, "counts").iter().for_each(|count| note("Count", count));
-    }
+    list(result, "traces").iter().for_each(|source| note_source(source, &mut note));
     list(result, "warnings").iter().for_each(|warning| note("Warning", warning));
     let mut nodes = vec![&result["tree"]];
     while let Some(node) = nodes.pop() {
@@ -53,6 +50,29 @@ fn written(result: &Value, keys: &mut BTreeMap<String, BTreeSet<String>>) {
         list(node, "edges").iter().for_each(|edge| note("Edge", edge));
         nodes.extend(list(node, "children"));
     }
+}
+
+fn note_source(source: &Value, note: &mut impl FnMut(&str, &Value)) {
+    note("Trace", source);
+    note("Time base", &source["time_base"]);
+    list(source, "markers").iter().for_each(|marker| note("Marker", marker));
+    list(source, "counts").iter().for_each(|count| note("Count", count));
+}
+
+/// The keys of every kind of object in an inspection.
+fn inspected(result: &Value, keys: &mut BTreeMap<String, BTreeSet<String>>) {
+    let mut note = |kind: &str, object: &Value| {
+        let fields = object.as_object().expect("an object").keys().cloned();
+        keys.entry(kind.to_owned()).or_default().extend(fields);
+    };
+    note("Inspection", result);
+    for device in list(result, "devices") {
+        note("Inspected device", device);
+        list(device, "categories").iter().for_each(|category| note("Category", category));
+    }
+    list(result, "top").iter().for_each(|row| note("Top operation", row));
+    list(result, "markers").iter().for_each(|marker| note("Inspected marker", marker));
+    list(result, "files").iter().for_each(|source| note_source(source, &mut note));
 }
 
 #[test]
@@ -71,6 +91,12 @@ fn every_field_is_documented_and_there() {
     for result in [timeline(), ranks(), &warned] {
         written(result, &mut keys);
     }
+    let marked = r#"{"schemaVersion": 1, "traceEvents": [
+        {"ph": "X", "cat": "user_annotation", "name": "MARK wall_ns=1772442000000000000", "pid": 1, "tid": 1,
+         "ts": 1772442000000010, "dur": 5},
+        {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1772442000000020, "dur": 5}]}"#;
+    let marked = files.write("marked.json", marked.to_owned());
+    inspected(&run(["inspect", &marked, "--format", "json"]).json(), &mut keys);
     assert_eq!(keys, documented());
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int32Type, Int64Type, UInt32Type, UInt64Type};
-use arrow_array::{Array, RecordBatch, StringArray, UInt32Array};
+use arrow_array::{Array, BooleanArray, RecordBatch, StringArray, UInt32Array};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::errors::ParquetError;
@@ -129,6 +129,10 @@ impl Rows<'_> {
 
     pub(crate) fn texts(&self, name: &str) -> Result<&StringArray, RunError> {
         self.array(name)?.as_string_opt().ok_or_else(|| self.changed(name))
+    }
+
+    pub(crate) fn truths(&self, name: &str) -> Result<&BooleanArray, RunError> {
+        self.array(name)?.as_boolean_opt().ok_or_else(|| self.changed(name))
     }
 
     /// A complaint about the `row`th of these rows.

@@ -1,8 +1,9 @@
 //! A small run that has something in every file.
 
 use jouletree_model::{
-    DataFlow, Device, DeviceClass, DeviceEnergy, EnergySeries, Event, Footprint, Joules, Kind, Lane, Nanos, Op,
-    OpEnergy, OpId, Pass, ReadCount, Step, StepEnergy, Trace, TraceSource, Warning,
+    BaseOrigin, Device, DeviceClass, DeviceEnergy, EnergySeries, Event, Facts, Footprint, Joules, Kind, Lane,
+    Marker, Nanos, Op, OpEnergy, OpId, Pass, ReadCount, Step, StepEnergy, TensorShape, TimeBase, Trace,
+    TraceSource, Warning,
 };
 use jouletree_run::{Accounting, MeteredSeries, RunContents};
 
@@ -25,7 +26,6 @@ impl Run {
             trace: &self.trace,
             power: &self.power,
             footprint: &self.footprint,
-            tree: serde_json::json!({ "name": "model", "energy": 0.1 + 0.2, "children": [] }),
         }
     }
 }
@@ -35,10 +35,17 @@ pub fn run() -> Run {
     let gpu = trace.device_index(&Device::new(DeviceClass::Gpu, 1).on("node7"));
     trace.device_index(&Device::new(DeviceClass::Dram, 0));
     let cpu = trace.device_index(&Device::new(DeviceClass::Cpu, 0));
+    let mut nodes = Vec::new();
     for (number, pass) in [(0, Pass::Forward), (1, Pass::Backward), (2, Pass::Optimizer)] {
         let path = format!("bert/layer_{number}/MatMul ∇");
-        trace.ops.intern(Op { name: path.as_str().into(), path: path.into(), op_type: "MatMul".into(), pass });
+        let op = Op { approximate: number == 1, ..Op::new(path.as_str(), "MatMul", path.as_str(), pass) };
+        trace.ops.intern(op.clone());
+        let outputs = vec![TensorShape::new("float", [8, number]), TensorShape::new("", [-1])];
+        let known = Facts { flops: Some(u64::MAX), outputs, ..Facts::default() };
+        nodes.push(trace.model.insert(op, if number == 0 { Facts::default() } else { known }));
     }
+    trace.model.connect(nodes[0], nodes[2]);
+    trace.model.connect(nodes[2], nodes[1]);
     let event = |start, end, op, step| Event { start: Nanos(start), end: Nanos(end), op: OpId(op), step };
     let near = 1_794_770_717_476_000_125;
     trace.lanes = vec![
@@ -53,11 +60,16 @@ pub fn run() -> Run {
         Lane::new(gpu, "stream 7", vec![event(i64::MIN, i64::MAX, 2, Step::NONE), event(0, 0, 0, Step(0))]),
         Lane::new(cpu, "thread 2", vec![event(near, near + 1, 1, Step::NONE)]),
     ];
-    trace.edges = vec![DataFlow { from: OpId(0), to: OpId(2) }, DataFlow { from: OpId(2), to: OpId(1) }];
     trace.warnings = vec![Warning::new("timeline.json", "12 events have no end").at("byte 9")];
     let counts = vec![ReadCount { device: trace.devices[gpu].clone(), category: "Op".into(), events: 7 }];
-    trace.sources =
-        vec![TraceSource { file: "timeline.json".into(), format: "tensorflow-timeline".into(), counts }];
+    trace.sources = vec![TraceSource {
+        file: "timeline.json".into(),
+        format: "tensorflow-timeline".into(),
+        host: Some("node7".into()),
+        time_base: TimeBase::Epoch { base: Nanos(7), origin: BaseOrigin::Marker, within: Nanos(200) },
+        markers: vec![Marker { wall: Nanos(5), at: Nanos(6) }],
+        counts,
+    }];
 
     let device = |device: &Device, measured: Option<f64>| DeviceEnergy {
         device: device.clone(),
@@ -84,7 +96,7 @@ pub fn run() -> Run {
         ops: trace.ops.clone(),
         energies: vec![entry(0, 2, 0.1), entry(0, 0, 1.0 / 3.0), entry(1, 1, 1e300)],
         steps: vec![step(1, Step(3), 0.7), step(0, Step::NONE, 0.0)],
-        edges: trace.edges.clone(),
+        model: trace.model.clone(),
         warnings: vec![Warning::new("host/gpu:0", "nothing metered it")],
     };
     let mut series = EnergySeries::default();

@@ -20,11 +20,21 @@ use crate::source::Source;
 
 use record::Recording;
 
-pub(crate) const FORMAT: Format = Format { name: "pytorch-kineto", recognises, read };
+pub(crate) const FORMAT: Format = Format { name: "pytorch-kineto", recognises, read, is_fallback: false };
 
 fn recognises(head: &Head) -> bool {
-    const CATEGORIES: [&str; 7] =
-        ["cpu_op", "Operator", "kernel", "Kernel", "python_function", "cuda_runtime", "user_annotation"];
+    const CATEGORIES: [&str; 10] = [
+        "cpu_op",
+        "Operator",
+        "kernel",
+        "Kernel",
+        "python_function",
+        "cuda_runtime",
+        "user_annotation",
+        "mtia_runtime",
+        "mtia_ccp_events",
+        "xpu_runtime",
+    ];
     let by_category = CATEGORIES.iter().any(|category| head.categories.contains(*category));
     // PyTorch built without Kineto writes a bare list of events of a process called so.
     by_category || head.keys.contains("schemaVersion") || head.processes.contains("CPU functions")

@@ -126,12 +126,30 @@ fn category(name: &str) -> Category {
         "cpu_op" | "Operator" | "operator" => Category::Host(HostSort::Operator),
         "user_annotation" => Category::Host(HostSort::Annotation),
         "python_function" => Category::PythonFunction,
-        "cuda_runtime" | "cuda_driver" | "Runtime" | "runtime" => Category::Host(HostSort::Runtime),
-        "kernel" | "Kernel" => Category::Gpu(GpuSort::Kernel),
+        "cuda_runtime" | "cuda_driver" | "Runtime" | "runtime" | "driver" => Category::Host(HostSort::Runtime),
+        // Other makers' accelerators: Meta's MTIA, Intel's XPU and Gaudi, Glow, and backends outside of PyTorch.
+        "mtia_runtime"
+        | "xpu_runtime"
+        | "xpu_driver"
+        | "hpu_op"
+        | "glow_runtime"
+        | "privateuse1_runtime"
+        | "privateuse1_driver" => Category::Host(HostSort::Runtime),
+        "kernel" | "Kernel" | "mtia_ccp_events" => Category::Gpu(GpuSort::Kernel),
         "gpu_memcpy" | "Memcpy" | "memcpy" => Category::Gpu(GpuSort::Memcpy),
         "gpu_memset" | "Memset" | "memset" => Category::Gpu(GpuSort::Memset),
-        // Ranges over kernels on the GPU's own track, the profiler's span, its overhead and its waiting.
-        "gpu_user_annotation" | "Trace" | "overhead" | "cuda_sync" | "cuda_profiler_range" => Category::Dropped,
+        // Ranges over kernels on the device's own track, the profiler's span, its overhead, its waiting, its counters.
+        "gpu_user_annotation"
+        | "Trace"
+        | "overhead"
+        | "cuda_sync"
+        | "cuda_event"
+        | "cuda_profiler_range"
+        | "mtia_insight"
+        | "mtia_workloadd"
+        | "mtia_counters"
+        | "xpu_scope_profiler"
+        | "collective_comm" => Category::Dropped,
         _ => Category::Unknown,
     }
 }

@@ -33,7 +33,7 @@ use place::PlaneKind;
 use recording::Recording;
 use space::Space;
 
-pub(crate) const FORMAT: Format = Format { name: "xplane", recognises, read };
+pub(crate) const FORMAT: Format = Format { name: "xplane", recognises, read, is_fallback: false };
 
 /// A file begins with a plane, and a plane with its number, its name or its lines; no text begins like that, and no
 /// other protocol buffer that frameworks write.

@@ -1,8 +1,5 @@
 //! XPlane files for tests: planes are written with their names, and numbers are given to those.
 
-// Each test file uses its part of this.
-#![allow(dead_code)]
-
 use super::proto::Message;
 
 /// The value of a statistic.
@@ -16,6 +13,9 @@ pub enum Stat {
     Bytes(Vec<u8>),
 }
 
+/// Named statistics.
+type Stats = Vec<(&'static str, Stat)>;
+
 /// An event: its name, what the viewer shows for it, start and duration in picoseconds, statistics.
 #[derive(Debug, Clone)]
 pub struct Event {
@@ -23,7 +23,7 @@ pub struct Event {
     pub display: String,
     pub start: i64,
     pub duration: i64,
-    pub stats: Vec<(&'static str, Stat)>,
+    pub stats: Stats,
 }
 
 /// The run of a TensorFlow operation, `name:Type`, in nanoseconds.
@@ -55,9 +55,9 @@ impl Event {
 pub struct Plane {
     name: &'static str,
     lines: Vec<Message>,
-    events: Vec<(String, String, Vec<(&'static str, Stat)>)>,
+    events: Vec<(String, String, Stats)>,
     stats: Vec<String>,
-    own: Vec<(&'static str, Stat)>,
+    own: Stats,
     first_id: i64,
 }
 
