@@ -10,7 +10,6 @@ mod error;
 mod flops;
 mod folder;
 mod head;
-#[allow(dead_code, reason = "used by the XPlane reader")]
 mod hlo;
 mod input;
 mod interner;
@@ -25,6 +24,7 @@ mod source;
 mod tensorflow;
 mod time_base;
 mod wire;
+mod xplane;
 
 use std::path::Path;
 
@@ -53,8 +53,14 @@ struct Format {
 }
 
 /// Every format that can be read, the most specific first.
-const FORMATS: &[Format] =
-    &[onnx::FORMAT, kineto::FORMAT, tensorflow::TIMELINE, tensorflow::RUN_METADATA, tensorflow::EVENT_FILE];
+const FORMATS: &[Format] = &[
+    onnx::FORMAT,
+    kineto::FORMAT,
+    tensorflow::TIMELINE,
+    tensorflow::RUN_METADATA,
+    tensorflow::EVENT_FILE,
+    xplane::FORMAT,
+];
 
 /// Reads a trace file of any known format, plain or gzip.
 pub fn read_trace(path: &Path, options: &ReadOptions, progress: &Progress) -> Result<Trace, TraceError> {

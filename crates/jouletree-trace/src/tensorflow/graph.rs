@@ -9,7 +9,7 @@ use jouletree_model::Pass;
 
 use crate::interner::Interner;
 
-use super::names::{Gradient, before_grappler, gradient};
+use super::names::{Gradient, before_grappler, changes_variable, gradient};
 use super::record::Input;
 
 /// The operations of a step with the data flow between them.
@@ -42,9 +42,7 @@ impl Node {
 
     /// Whether it changes a variable.
     pub(super) fn is_update(&self) -> bool {
-        ["Assign", "Apply", "ResourceApply", "ResourceSparseApply", "SparseApply", "ResourceScatter"]
-            .iter()
-            .any(|prefix| self.op_type.starts_with(prefix))
+        changes_variable(&self.op_type)
     }
 }
 

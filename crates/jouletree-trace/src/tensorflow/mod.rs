@@ -33,7 +33,7 @@ use crate::interner::Interner;
 
 use record::Input;
 
-pub(crate) use place::shared_layer;
+pub(crate) use place::{layer, shared_layer};
 pub(crate) use preference::prefer_run_metadata;
 
 pub(crate) const TIMELINE: Format = timeline::FORMAT;

@@ -94,7 +94,7 @@ fn forward_part(part: &str) -> Option<&str> {
 }
 
 /// Whether `part` is `stem` or `stem_<number>`.
-fn is_numbered(part: &str, stem: &str) -> bool {
+pub(crate) fn is_numbered(part: &str, stem: &str) -> bool {
     part == stem || (part.starts_with(stem) && without_number(part) == stem)
 }
 
@@ -108,6 +108,13 @@ pub(crate) fn without_number(part: &str) -> &str {
         }
         _ => part,
     }
+}
+
+/// Whether operations of this type change a variable.
+pub(crate) fn changes_variable(op_type: &str) -> bool {
+    ["Assign", "Apply", "ResourceApply", "ResourceSparseApply", "SparseApply", "ResourceScatter"]
+        .iter()
+        .any(|prefix| op_type.starts_with(prefix))
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ fn top(name: &str) -> Option<&str> {
 }
 
 /// The layer that a path stands in.
-fn layer(path: &str) -> &str {
+pub(crate) fn layer(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(layer, _)| layer)
 }
 
