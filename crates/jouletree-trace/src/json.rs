@@ -71,6 +71,12 @@ impl<'a> Scanner<'a> {
         self.length - self.rest.len()
     }
 
+    /// What has not been read yet.
+    #[inline]
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     #[cold]
     fn wrong<T>(&self, expected: &'static str) -> Result<T, Stop> {
         if self.rest.is_empty() { Err(Stop::End) } else { Err(Stop::Wrong { at: self.offset(), expected }) }

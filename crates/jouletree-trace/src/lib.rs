@@ -6,6 +6,7 @@
 
 mod census;
 mod chrome;
+mod chrome_other;
 mod error;
 mod head;
 mod input;
@@ -41,7 +42,7 @@ struct Format {
 }
 
 /// Every format that can be read, the most specific first.
-const FORMATS: &[Format] = &[kineto::FORMAT, tensorflow::FORMAT];
+const FORMATS: &[Format] = &[kineto::FORMAT, tensorflow::FORMAT, chrome_other::FORMAT];
 
 /// Reads a trace file of any known format, plain or gzip.
 pub fn read_trace(path: &Path, options: &ReadOptions, progress: &Progress) -> Result<Trace, TraceError> {
