@@ -8,6 +8,8 @@ mod census;
 mod chrome;
 mod chrome_other;
 mod error;
+mod generic;
+mod guard;
 mod head;
 mod input;
 mod interner;
@@ -25,6 +27,7 @@ use std::path::Path;
 use jouletree_model::Trace;
 
 pub use error::TraceError;
+pub use guard::silence_guarded_panics;
 pub use input::Progress;
 pub use options::ReadOptions;
 
@@ -42,7 +45,8 @@ struct Format {
 }
 
 /// Every format that can be read, the most specific first.
-const FORMATS: &[Format] = &[kineto::FORMAT, tensorflow::FORMAT, chrome_other::FORMAT];
+const FORMATS: &[Format] =
+    &[kineto::FORMAT, tensorflow::FORMAT, generic::PARQUET, generic::CSV, generic::JSONL, chrome_other::FORMAT];
 
 /// Reads a trace file of any known format, plain or gzip.
 pub fn read_trace(path: &Path, options: &ReadOptions, progress: &Progress) -> Result<Trace, TraceError> {
@@ -57,12 +61,17 @@ pub fn read_trace_bytes(name: &str, bytes: &[u8], options: &ReadOptions) -> Resu
 fn read(source: &Source, options: &ReadOptions, progress: &Progress) -> Result<Trace, TraceError> {
     let head = Head::of(source)?;
     let Some(format) = FORMATS.iter().find(|format| (format.recognises)(&head)) else {
-        let known = FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
-        return Err(TraceError::Unrecognised { file: source.name().to_owned(), found: head.to_string(), known });
+        return Err(unrecognised(source, head.to_string()));
     };
     let mut trace = (format.read)(source, options, progress)?;
     for source in &mut trace.sources {
         source.format = format.name.to_owned();
     }
     Ok(trace)
+}
+
+/// A file that is none of the formats there are; `found` says what it looks like.
+fn unrecognised(source: &Source, found: String) -> TraceError {
+    let known = FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
+    TraceError::Unrecognised { file: source.name().to_owned(), found, known }
 }

@@ -3,11 +3,14 @@
 use jouletree_model::{Device, DeviceClass};
 use rustc_hash::FxHashMap;
 
+/// A thread: its process and itself, as the file writes them.
+pub(super) type Thread = (Box<[u8]>, Box<[u8]>);
+
 /// Processes and threads by what the file calls them, and the names it gives them.
 #[derive(Debug, Default)]
 pub(super) struct Processes {
     processes: FxHashMap<Box<[u8]>, Process>,
-    threads: FxHashMap<(Box<[u8]>, Box<[u8]>), String>,
+    threads: FxHashMap<Thread, String>,
 }
 
 #[derive(Debug, Default)]

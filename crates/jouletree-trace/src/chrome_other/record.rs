@@ -2,14 +2,14 @@
 
 use std::cmp::Reverse;
 
-use indexmap::IndexMap;
+use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use jouletree_model::{Device, DeviceClass, Event, Lane, Marker, Nanos, OpId, Step, Trace, TraceSource, Warning};
 
 use super::arguments::Arguments;
 use super::operations::Key;
-use super::processes::Processes;
+use super::processes::{Processes, Thread};
 use crate::census::Counter;
 use crate::chrome::{ChromeEvent, ChromeVisitor};
 use crate::interner::Interner;
@@ -24,8 +24,7 @@ pub(super) struct Recording {
     file: String,
     names: Interner,
     processes: Processes,
-    /// Process and thread as the file writes them.
-    threads: IndexMap<(Box<[u8]>, Box<[u8]>), (), FxBuildHasher>,
+    threads: IndexSet<Thread, FxBuildHasher>,
     /// What ran from when to when.
     pub(super) runs: Vec<Run>,
     /// Beginnings and ends that have not found each other yet.
@@ -66,7 +65,7 @@ impl Recording {
             file: file.to_owned(),
             names: Interner::default(),
             processes: Processes::default(),
-            threads: IndexMap::default(),
+            threads: IndexSet::default(),
             runs: Vec::new(),
             halves: Vec::new(),
             events: 0,
@@ -79,10 +78,7 @@ impl Recording {
     }
 
     fn thread(&mut self, event: &ChromeEvent<'_>) -> u32 {
-        let entry = self.threads.entry((event.pid.into(), event.tid.into()));
-        let index = entry.index();
-        entry.or_default();
-        index as u32
+        self.threads.insert_full((event.pid.into(), event.tid.into())).0 as u32
     }
 
     fn metadata(&mut self, event: &ChromeEvent<'_>) {
@@ -172,11 +168,11 @@ impl Recording {
         let names_operations = self.runs.iter().any(|run| run.is_named);
         let is_operation = |run: &Run| run.is_named || !names_operations;
         for run in &self.runs {
-            if let Some(((pid, _), ())) = self.threads.get_index(run.thread as usize) {
+            if let Some((pid, _)) = self.threads.get_index(run.thread as usize) {
                 self.counter.note(pid.clone(), run.start, run.end, is_operation(run));
             }
         }
-        let devices_told = self.threads.keys().any(|(pid, _)| self.processes.device(pid).is_some());
+        let devices_told = self.threads.iter().any(|(pid, _)| self.processes.device(pid).is_some());
         let left_out = self.runs.iter().filter(|run| !is_operation(run)).count();
         self.warnings.extend(self.rejects.warnings(&self.file));
         self.warn(names_operations, left_out, devices_told);
@@ -203,7 +199,7 @@ impl Recording {
                 lane.push(Event { start: run.start + base, end: run.end + base, op, step: Step::NONE });
             }
         }
-        for ((pid, tid), events) in self.threads.keys().zip(lanes) {
+        for ((pid, tid), events) in self.threads.iter().zip(lanes) {
             if !events.is_empty() {
                 let device = trace.device_index(self.processes.device(pid).as_ref().unwrap_or(&cpu));
                 trace.lanes.push(Lane::new(device, self.processes.thread(pid, tid), events));
