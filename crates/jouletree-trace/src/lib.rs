@@ -15,6 +15,7 @@ mod input;
 mod interner;
 mod json;
 mod kineto;
+mod nsys;
 mod options;
 mod rejects;
 mod source;
@@ -45,8 +46,16 @@ struct Format {
 }
 
 /// Every format that can be read, the most specific first.
-const FORMATS: &[Format] =
-    &[kineto::FORMAT, tensorflow::FORMAT, generic::PARQUET, generic::CSV, generic::JSONL, chrome_other::FORMAT];
+const FORMATS: &[Format] = &[
+    kineto::FORMAT,
+    tensorflow::FORMAT,
+    nsys::FORMAT,
+    generic::PARQUET,
+    generic::CSV,
+    generic::JSONL,
+    // Takes whatever JSON with trace events is left, so it stays the last.
+    chrome_other::FORMAT,
+];
 
 /// Reads a trace file of any known format, plain or gzip.
 pub fn read_trace(path: &Path, options: &ReadOptions, progress: &Progress) -> Result<Trace, TraceError> {
