@@ -56,6 +56,22 @@ pub enum TraceError {
         /// What is wrong there.
         what: String,
     },
+    /// The file is a table of events whose columns cannot be understood.
+    #[error("{file}: {what}; a table of events has the header start_ns,end_ns,device,lane,op")]
+    Columns {
+        /// The file.
+        file: String,
+        /// Which column, and what to write instead.
+        what: String,
+    },
+    /// The file is of a known format and damaged beyond use.
+    #[error("{file}: is damaged: {what}")]
+    Damaged {
+        /// The file.
+        file: String,
+        /// Where, and what to do.
+        what: String,
+    },
 }
 
 impl TraceError {

@@ -6,9 +6,12 @@
 
 mod census;
 mod chrome;
+mod chrome_other;
 mod error;
 mod flops;
 mod folder;
+mod generic;
+mod guard;
 mod head;
 mod hlo;
 mod input;
@@ -17,6 +20,7 @@ mod json;
 mod kineto;
 mod merge;
 mod model_file;
+mod nsys;
 mod onnx;
 mod options;
 mod rejects;
@@ -32,6 +36,7 @@ use jouletree_model::Trace;
 
 pub use error::TraceError;
 pub use folder::find_traces;
+pub use guard::silence_guarded_panics;
 pub use input::Progress;
 pub use merge::merge_traces;
 pub use model_file::{read_model, read_model_bytes};
@@ -60,6 +65,12 @@ const FORMATS: &[Format] = &[
     tensorflow::RUN_METADATA,
     tensorflow::EVENT_FILE,
     xplane::FORMAT,
+    nsys::FORMAT,
+    generic::PARQUET,
+    generic::CSV,
+    generic::JSONL,
+    // Takes whatever JSON with trace events is left, so it stays the last.
+    chrome_other::FORMAT,
 ];
 
 /// Reads a trace file of any known format, plain or gzip.
@@ -75,12 +86,17 @@ pub fn read_trace_bytes(name: &str, bytes: &[u8], options: &ReadOptions) -> Resu
 fn read(source: &Source, options: &ReadOptions, progress: &Progress) -> Result<Trace, TraceError> {
     let head = Head::of(source)?;
     let Some(format) = FORMATS.iter().find(|format| (format.recognises)(&head)) else {
-        let known = FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
-        return Err(TraceError::Unrecognised { file: source.name().to_owned(), found: head.to_string(), known });
+        return Err(unrecognised(source, head.to_string()));
     };
     let mut trace = (format.read)(source, options, progress)?;
     for source in &mut trace.sources {
         source.format = format.name.to_owned();
     }
     Ok(trace)
+}
+
+/// A file that is none of the formats there are; `found` says what it looks like.
+fn unrecognised(source: &Source, found: String) -> TraceError {
+    let known = FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
+    TraceError::Unrecognised { file: source.name().to_owned(), found, known }
 }

@@ -4,9 +4,11 @@
 //! its module, its pass and its step, `device` joins kernels to what launched them.
 
 mod device;
-mod record;
+pub(crate) mod record;
 mod scopes;
 mod walk;
+
+pub(crate) use scopes::EVALUATE;
 
 use jouletree_model::Trace;
 

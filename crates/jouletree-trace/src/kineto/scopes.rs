@@ -83,7 +83,7 @@ impl Scopes {
 }
 
 /// What autograd calls the evaluation of a backward node.
-pub(super) const EVALUATE: &str = "autograd::engine::evaluate_function: ";
+pub(crate) const EVALUATE: &str = "autograd::engine::evaluate_function: ";
 
 fn joined(outer: &str, name: &str) -> String {
     if outer.is_empty() { name.to_owned() } else { format!("{outer}/{name}") }
