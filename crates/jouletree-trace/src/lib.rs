@@ -11,7 +11,6 @@ mod error;
 mod flops;
 mod folder;
 mod generic;
-mod guard;
 mod head;
 mod hlo;
 mod input;
@@ -36,7 +35,6 @@ use jouletree_model::Trace;
 
 pub use error::TraceError;
 pub use folder::find_traces;
-pub use guard::silence_guarded_panics;
 pub use input::Progress;
 pub use merge::merge_traces;
 pub use model_file::{read_model, read_model_bytes};

@@ -125,7 +125,7 @@ fn operations_in(result: &Value) -> u64 {
 
 #[test]
 fn what_is_no_trace_is_refused() {
-    const KNOWN: &str = "it reads pytorch-kineto, tensorflow-timeline";
+    const KNOWN: &str = "it reads onnxruntime, pytorch-kineto, tensorflow-timeline";
     check(vec![
         trace("empty", "", Refused, &["trace.json", "it is empty", KNOWN]),
         trace("words", "hello world", Refused, &["trace.json", "it begins with `hello world`", KNOWN]),

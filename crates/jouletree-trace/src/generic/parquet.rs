@@ -21,7 +21,6 @@ use super::cell::Cell;
 use super::columns::{Header, is_table};
 use super::events::Events;
 use crate::error::TraceError;
-use crate::guard::guarded;
 use crate::input::Progress;
 use crate::options::ReadOptions;
 use crate::source::Source;
@@ -46,6 +45,12 @@ pub(super) fn read(source: &Source, options: &ReadOptions, progress: &Progress) 
     }
     let (bytes, _) = source.read_all(progress)?;
     read_from(Bytes::from(bytes.into_owned()), source, options)
+}
+
+/// Runs a piece of the Parquet reader.
+fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+    let panicked = || Err(ParquetError::General("a page contradicts itself".to_owned()));
+    jouletree_model::guarded(read).unwrap_or_else(panicked)
 }
 
 fn read_from(
