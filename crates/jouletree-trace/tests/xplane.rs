@@ -120,6 +120,40 @@ fn compiled_programs() {
     assert_eq!(base.0, 1_794_771_247_513_600_000 - 7);
 }
 
+/// A module with one instruction, as XLA writes it.
+fn module(instruction: &str, op_name: &str) -> Vec<u8> {
+    let metadata = Message::new().text(2, op_name);
+    let instruction = Message::new().text(1, instruction).text(2, "dot").message(7, metadata).integer(35, 1);
+    let computation = Message::new().text(1, "main").message(2, instruction).integer(5, 1).integer(6, 1);
+    let module = Message::new().text(1, "jit_step").text(2, "main").message(3, computation).integer(6, 1);
+    Message::new().message(1, module).0
+}
+
+/// The program's number finds its module; without it, the module's name does; on a TPU the name of the event tells.
+#[test]
+fn compiled_programs_with_their_modules() {
+    let proto = module("dot.1", "jit(step)/transpose(jvp(net))/dense/dot_general");
+    let proto = ("Hlo Proto", Stat::Bytes(proto));
+    let metadata = || Plane::new("/host:metadata").entry("jit_step(42)", std::slice::from_ref(&proto));
+    let event = || other("dot.1", 10, 40).with("hlo_op", Stat::Text("dot.1"));
+    let by_number = event().with("program_id", Stat::Unsigned(42));
+    let by_name = event().with("hlo_module", Stat::Reference("jit_step"));
+    let host = |event| Plane::new("/host:CPU").line(1, "tf_XLAEigen/1", 0, &[event]);
+    let tpu = Plane::new("/device:TPU:0").entry("dot.1", &[("program_id", Stat::Unsigned(42))]).line(
+        1,
+        "XLA Ops",
+        0,
+        &[other("dot.1", 10, 40)],
+    );
+    for plane in [host(by_number), host(by_name), tpu] {
+        let trace = read(&space([metadata(), plane]));
+        let found: Vec<(String, Pass)> = runs(&trace).into_iter().map(|run| (run.1, run.2)).collect();
+        assert_eq!(found, [("net/dense/dot_general".to_owned(), Pass::Backward)]);
+        assert_eq!(trace.warnings, []);
+        assert_eq!(trace.model.nodes().len(), 1);
+    }
+}
+
 #[test]
 fn derived_lines_of_devices_are_counted_and_not_accounted() {
     let trace = read(&gpu());

@@ -15,9 +15,9 @@ use super::names::{Named, Place, places};
 use super::ops::Slot;
 use super::place::{Counted, category};
 use super::recording::{Recording, lines, run};
-use super::space::{LineHead, Plane};
+use super::space::{EventName, LineHead, Plane};
 use super::stats::{RawEvent, Stat, StatValue};
-use super::xla::XlaStats;
+use super::xla::{TextKey, XlaStats};
 
 /// Goes through all lines of a device; those that are the same time again are counted and not accounted.
 pub(super) fn read_plane<'a>(recording: &mut Recording<'a>, number: usize, plane: &Plane<'a>, device: &Device) {
@@ -45,7 +45,7 @@ struct DevicePlane<'p, 'a> {
     /// The statistic that names the TensorFlow operation a kernel was launched by.
     tf_op: Option<i64>,
     /// The operations met so far, by the number of the kernel's name and that of the operation.
-    kernels: FxHashMap<(i64, Vec<u8>), Slot>,
+    kernels: FxHashMap<(i64, TextKey), Slot>,
     scopes: Scopes,
 }
 
@@ -99,6 +99,7 @@ impl<'a> DevicePlane<'_, 'a> {
                 self.add_run(recording, &raw, (start, end), &mut events);
             }
         }
+        recording.note_damage(line, fields.damage());
         recording.events += counted;
         if !takes_census {
             recording.count(row, counted);
@@ -114,33 +115,38 @@ impl<'a> DevicePlane<'_, 'a> {
         extent: (Nanos, Nanos),
         events: &mut Vec<Event>,
     ) {
-        if let Some(xla) = self.xla
-            && let Some(found) = xla.of_event(raw)
-        {
-            return xla.add_runs(recording, self.plane, self.number, &found, extent, events);
-        }
         let name = self.plane.events.get(raw.name).copied().unwrap_or_default();
-        let text = |stat: Stat<'a>| {
-            let is_op = Some(stat.id) == self.tf_op && stat.value != StatValue::None;
-            is_op.then(|| self.plane.text(stat.value)).flatten()
-        };
-        let tf_op = raw.stats().find_map(text).or_else(|| Stat::of_name(name.message).find_map(text));
-        let key = (raw.name, tf_op.unwrap_or_default().to_vec());
+        if let Some(xla) = self.xla {
+            let of_name = || {
+                let found = xla.of_name(raw.name, &name)?;
+                found.program().is_some_and(|program| recording.programs.has(program)).then_some(found)
+            };
+            if let Some(found) = xla.of_event(raw).or_else(of_name) {
+                return xla.add_runs(recording, self.plane, self.number, &found, extent, events);
+            }
+        }
+        let is_op = |stat: &Stat<'_>| Some(stat.id) == self.tf_op;
+        let tf_op = raw.stats().find(is_op).or_else(|| Stat::of_name(name.message).find(is_op));
+        let tf_op = tf_op.map_or(StatValue::None, |stat| stat.value);
+        let key = (raw.name, TextKey::of(tf_op));
         let slot = match self.kernels.get(&key) {
             Some(slot) => *slot,
             None => {
-                let kernel = if name.display.is_empty() { name.name } else { name.display };
-                let kernel = String::from_utf8_lossy(kernel);
-                let kernel = if kernel.is_empty() { "unnamed".into() } else { kernel };
-                let op = match tf_op.and_then(|text| self.scopes.get(text)) {
-                    Some(op) => Op { op_type: (&*kernel).into(), ..op },
-                    None => Op::new(&*kernel, &*kernel, &*kernel, Pass::Forward),
-                };
-                let slot = recording.ops.add(op);
+                let slot = recording.ops.add(self.kernel(&name, self.plane.text(tf_op)));
                 self.kernels.insert(key, slot);
                 slot
             }
         };
         events.push(run(extent.0, extent.1, slot, Step::NONE));
+    }
+    /// The operation that a kernel is a run of.
+    fn kernel(&self, name: &EventName<'_>, tf_op: Option<&[u8]>) -> Op {
+        let kernel = if name.display.is_empty() { name.name } else { name.display };
+        let kernel = if kernel.is_empty() { b"unnamed" } else { kernel };
+        let kernel = String::from_utf8_lossy(kernel);
+        match tf_op.and_then(|text| self.scopes.get(text)) {
+            Some(op) => Op { op_type: (&*kernel).into(), ..op },
+            None => Op::new(&*kernel, &*kernel, &*kernel, Pass::Forward),
+        }
     }
 }

@@ -102,6 +102,7 @@ impl<'a> HostPlane<'_, 'a> {
                 recording.note(category, start, end, is_operation);
             }
         }
+        recording.note_damage(line, fields.damage());
         if events.capacity() / 2 > events.len() {
             events.shrink_to_fit();
         }

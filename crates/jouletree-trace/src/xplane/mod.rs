@@ -71,22 +71,23 @@ fn read(source: &Source, options: &ReadOptions, progress: &Progress) -> Result<T
         }
     }
     let mut warnings = space::warnings(&space, source.name());
-    warnings.extend(damage_warning(source.name(), &bytes, &space, failure, recording.events));
+    let damage = [space.damage, recording.damage].into_iter().flatten().min();
+    warnings.extend(damage_warning(source.name(), &bytes, damage, failure, recording.events));
     recording.into_trace(source, options, warnings)
 }
 
 fn damage_warning(
     file: &str,
     bytes: &[u8],
-    space: &Space<'_>,
+    damage: Option<usize>,
     failure: Option<String>,
     events: u64,
 ) -> Option<Warning> {
-    if let (None, Some(why)) = (space.damage, &failure) {
+    if let (None, Some(why)) = (damage, &failure) {
         let message = format!("the file is cut short here ({why}); the {events} events before are used");
         return Some(Warning::new(file, message).at(format!("byte {}", bytes.len())));
     }
-    let at = space.damage?;
+    let at = damage?;
     let why = failure.map(|why| format!(" ({why})")).unwrap_or_default();
     let replaced = bytes.windows(REPLACED.len()).filter(|part| *part == REPLACED).count();
     let message = if replaced > 8 && replaced * 100 > bytes.len() {

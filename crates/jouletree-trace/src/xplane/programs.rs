@@ -61,6 +61,11 @@ impl<'a> Programs<'a> {
         self.by_name.entry(name.to_owned()).or_default().push(index);
     }
 
+    /// Whether the file holds the module of a program.
+    pub(super) fn has(&self, program: i64) -> bool {
+        self.by_id.contains_key(&program)
+    }
+
     /// Where the time of an instruction goes, and which share of it.
     pub(super) fn parts(&mut self, instruction: &str, module: &str, program: Option<i64>) -> Vec<(Op, f64)> {
         let by_id = program.and_then(|program| self.by_id.get(&program)).copied();

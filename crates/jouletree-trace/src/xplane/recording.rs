@@ -24,6 +24,8 @@ pub(super) struct Recording<'a> {
     file: &'a [u8],
     /// How many events were met.
     pub(super) events: u64,
+    /// Where the first damaged line is damaged.
+    pub(super) damage: Option<usize>,
     pub(super) ops: Ops,
     pub(super) steps: Steps,
     pub(super) programs: Programs<'a>,
@@ -58,6 +60,7 @@ impl<'a> Recording<'a> {
         Recording {
             file,
             events: 0,
+            damage: None,
             ops: Ops::default(),
             steps: Steps::default(),
             programs: Programs::of(space),
@@ -98,6 +101,12 @@ impl<'a> Recording<'a> {
     /// Counts an event with its extent.
     pub(super) fn note(&mut self, category: usize, start: Nanos, end: Nanos, is_operation: bool) {
         self.counter.note(category, start, end, is_operation);
+    }
+
+    /// Notes damage at `at` in a line; the first is the one to tell.
+    pub(super) fn note_damage(&mut self, line: &[u8], at: Option<usize>) {
+        let at = at.map(|at| position(self.file, line) + at);
+        self.damage = [self.damage, at].into_iter().flatten().min();
     }
 
     /// Rejects an event that has no extent.

@@ -6,14 +6,14 @@ use jouletree_model::{Event, Nanos, Step};
 
 use super::ops::Slot;
 use super::recording::{Recording, run};
-use super::space::Plane;
-use super::stats::{RawEvent, StatValue};
+use super::space::{EventName, Plane};
+use super::stats::{RawEvent, Stat, StatValue};
 use super::steps::Run;
 
 /// The numbers of the statistics that name an instruction, its module and its run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct XlaStats {
-    op: i64,
+    op: Option<i64>,
     module: Option<i64>,
     program: Option<i64>,
     run: Option<i64>,
@@ -47,15 +47,16 @@ struct InstructionKey {
     program: Option<i64>,
 }
 
+/// A text or a reference to one, which are not compared with each other.
 #[derive(Debug, PartialEq, Eq, Hash)]
-enum TextKey {
+pub(super) enum TextKey {
     None,
     Reference(u64),
     Text(Box<[u8]>),
 }
 
 impl TextKey {
-    fn of(value: StatValue<'_>) -> TextKey {
+    pub(super) fn of(value: StatValue<'_>) -> TextKey {
         match value {
             StatValue::Reference(id) => TextKey::Reference(id),
             StatValue::Text(text) => TextKey::Text(text.into()),
@@ -67,12 +68,9 @@ impl TextKey {
 impl XlaStats {
     /// `None` when the plane knows no compiled operations.
     pub(super) fn of(plane: &Plane<'_>) -> Option<XlaStats> {
-        Some(XlaStats {
-            op: plane.stat_id("hlo_op")?,
-            module: plane.stat_id("hlo_module"),
-            program: plane.stat_id("program_id"),
-            run: plane.stat_id("run_id"),
-        })
+        let (op, program) = (plane.stat_id("hlo_op"), plane.stat_id("program_id"));
+        let (module, run) = (plane.stat_id("hlo_module"), plane.stat_id("run_id"));
+        (op.is_some() || program.is_some()).then_some(XlaStats { op, module, program, run })
     }
 
     /// The instruction that an event is a run of, if its statistics name one.
@@ -81,7 +79,7 @@ impl XlaStats {
             XlaRun { name: event.name, op: StatValue::None, module: StatValue::None, program: None, run: None };
         for stat in event.stats() {
             let id = Some(stat.id);
-            if stat.id == self.op {
+            if id == self.op {
                 found.op = stat.value;
             } else if id == self.module {
                 found.module = stat.value;
@@ -92,6 +90,14 @@ impl XlaStats {
             }
         }
         matches!(found.op, StatValue::Text(_) | StatValue::Reference(_)).then_some(found)
+    }
+
+    /// The same for a name whose own statistics tell the program: how a TPU's operations are written.
+    pub(super) fn of_name<'a>(&self, id: i64, name: &EventName<'a>) -> Option<XlaRun<'a>> {
+        let mut stats = Stat::of_name(name.message).filter(|stat| Some(stat.id) == self.program);
+        let program = stats.find_map(|stat| stat.value.integer())?;
+        let op = StatValue::Text(if name.display.is_empty() { name.name } else { name.display });
+        Some(XlaRun { name: id, op, module: StatValue::None, program: Some(program), run: None })
     }
 
     /// Adds the run of an instruction, in as many pieces as its time has parts. The pieces fill it without a gap.
@@ -128,6 +134,13 @@ fn tiles(start: Nanos, end: Nanos, parts: &[(Slot, f64)]) -> impl Iterator<Item 
         let to = if is_last { end } else { (start + length).clamp(from, end) };
         (std::mem::replace(&mut from, to), to, *slot)
     })
+}
+
+impl XlaRun<'_> {
+    /// The program that the instruction is a part of.
+    pub(super) fn program(&self) -> Option<i64> {
+        self.program
+    }
 }
 
 impl<'a> Recording<'a> {
