@@ -20,6 +20,9 @@ use parquet::basic::Compression as PageCompression;
 use parquet::file::properties::WriterProperties;
 use proptest::prelude::*;
 
+/// A random row: start, duration, device, lane, operation, pass and step.
+type Row = (i64, i64, u8, u8, u8, u8, Option<u32>);
+
 const EPOCH: i64 = 1_794_771_668_117_931_424;
 
 fn census() -> ReadOptions {
@@ -382,10 +385,10 @@ proptest! {
             );
         }
         let csv = csv.into_inner().expect("written");
-        let column = |value: &dyn Fn(&(i64, i64, u8, u8, u8, u8, Option<u32>)) -> i64| {
+        let column = |value: &dyn Fn(&Row) -> i64| {
             Arc::new(Int64Array::from(rows.iter().map(value).collect::<Vec<_>>())) as ArrayRef
         };
-        let texts = |value: &dyn Fn(&(i64, i64, u8, u8, u8, u8, Option<u32>)) -> String| {
+        let texts = |value: &dyn Fn(&Row) -> String| {
             Arc::new(StringArray::from(rows.iter().map(value).collect::<Vec<_>>())) as ArrayRef
         };
         let table = parquet(

@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::panic)]
 
 mod development;
+#[allow(dead_code, reason = "other tests use the rest")]
 mod proto;
 
 use std::io::Write;

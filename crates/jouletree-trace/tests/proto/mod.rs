@@ -1,8 +1,5 @@
 //! Protocol buffers for tests: a message is written field by field.
 
-// Each test file uses its part of this.
-#![allow(dead_code)]
-
 /// A message that is being written.
 #[derive(Debug, Clone, Default)]
 pub struct Message(pub Vec<u8>);
