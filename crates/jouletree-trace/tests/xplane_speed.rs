@@ -103,16 +103,74 @@ fn reading_a_large_file() {
     assert_eq!(trace.event_count(), EVENTS * 3 / 4);
 }
 
-/// Protocol buffers that follow each other are one: a real file many times over is a long one with many planes.
+/// The fields of a message: tag, number if it is one, and all bytes.
+fn fields(message: &[u8]) -> Vec<(u64, u64, &[u8])> {
+    let varint = |at: &mut usize| {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = message[*at];
+            *at += 1;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                break;
+            }
+        }
+        value
+    };
+    let (mut found, mut at) = (Vec::new(), 0);
+    while at < message.len() {
+        let start = at;
+        let tag = varint(&mut at);
+        let value = if tag & 7 == 1 { 8 } else { varint(&mut at) };
+        at += if tag & 7 == 0 { 0 } else { value as usize };
+        found.push((tag, value, &message[start..at]));
+    }
+    found
+}
+
+fn content<'a>(field: &(u64, u64, &'a [u8])) -> &'a [u8] {
+    &field.2[field.2.len() - field.1 as usize..]
+}
+
+/// The same profile with its threads going through everything again and again, each time a minute later.
+fn prolonged(profile: &[u8], times: usize) -> Vec<u8> {
+    const MINUTE: u64 = 60_000_000_000;
+    let mut space = Message::new();
+    for plane in fields(profile) {
+        if plane.0 != 0x0a {
+            space.0.extend(plane.2);
+            continue;
+        }
+        let mut longer = Message::new();
+        let (lines, names): (Vec<_>, Vec<_>) =
+            fields(content(&plane)).into_iter().partition(|field| field.0 == 0x1a);
+        for line in lines {
+            for time in 0..times as u64 {
+                let mut later = Message::new();
+                for field in fields(content(&line)) {
+                    match field.0 {
+                        0x18 => later = later.integer(3, (field.1 + time * MINUTE) as i64),
+                        _ => later.0.extend(field.2),
+                    }
+                }
+                longer = longer.message(3, later);
+            }
+        }
+        names.iter().for_each(|name| longer.0.extend(name.2));
+        space = space.message(1, longer);
+    }
+    space.0
+}
+
 #[test]
 #[ignore = "takes a while and measures; see the head of the file"]
-fn reading_real_files_many_times_over() {
+fn reading_real_files_prolonged() {
     let Some(folder) = std::env::var_os("JOULETREE_DATA") else { return eprintln!("skipped: set JOULETREE_DATA") };
     for name in ["tf215_keras_minibert", "tf221_keras_minibert", "jax0102_minibert"] {
         let path = Path::new(&folder).join(format!("traces/{name}.xplane.pb.gz"));
         let mut once = Vec::new();
         let file = File::open(path).expect("a file of the development data");
         MultiGzDecoder::new(file).read_to_end(&mut once).expect("gzip");
-        measure(name, &once.repeat(120_000_000 / once.len()));
+        measure(name, &prolonged(&once, 200));
     }
 }

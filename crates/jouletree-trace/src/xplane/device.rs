@@ -10,13 +10,13 @@ use jouletree_model::{Device, Event, Nanos, Op, Pass, Step};
 
 use crate::wire::Fields;
 
-use super::host::{extent, next_event};
+use super::host::extent;
 use super::names::{Named, Place, places};
 use super::ops::Slot;
 use super::place::{Counted, category};
 use super::recording::{Recording, lines, run};
 use super::space::{EventName, LineHead, Plane};
-use super::stats::{RawEvent, Stat, StatValue};
+use super::stats::{RawEvent, Stat, StatValue, next_message};
 use super::xla::{TextKey, XlaStats};
 
 /// Goes through all lines of a device; those that are the same time again are counted and not accounted.
@@ -85,7 +85,7 @@ impl<'a> DevicePlane<'_, 'a> {
         let mut events = Vec::new();
         let mut counted = 0;
         let mut fields = Fields::new(line);
-        while let Some(message) = next_event(&mut fields) {
+        while let Some(message) = next_message(&mut fields) {
             let raw = RawEvent::read(message);
             let Some((start, end)) = extent(&raw, line_start) else {
                 recording.reject(&raw, message);

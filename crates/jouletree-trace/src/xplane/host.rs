@@ -9,7 +9,7 @@ use super::kinds::{Kind, Sort, kinds};
 use super::ops::Slot;
 use super::recording::{Recording, lines, run};
 use super::space::{LineHead, Plane};
-use super::stats::RawEvent;
+use super::stats::{RawEvent, next_message};
 use super::xla::XlaStats;
 
 /// How many bytes an event takes at least, as profilers write them; a guess that only saves moving memory.
@@ -61,7 +61,7 @@ impl<'a> HostPlane<'_, 'a> {
         let (mut counted, mut listened) = (0, 0);
         let mut before = Slot::NONE;
         let mut fields = Fields::new(line);
-        while let Some(message) = next_event(&mut fields) {
+        while let Some(message) = next_message(&mut fields) {
             let raw = RawEvent::read(message);
             let Some((start, end)) = extent(&raw, line_start) else {
                 recording.reject(&raw, message);
@@ -150,19 +150,6 @@ impl<'a> HostPlane<'_, 'a> {
         let in_name = || wall_in_name(&String::from_utf8_lossy(self.plane.events.get(raw.name)?.name));
         if let Some(wall) = in_stats.last().or_else(in_name) {
             recording.markers.push(Marker { wall, at: start });
-        }
-    }
-}
-
-/// The next event of a line.
-#[inline]
-pub(super) fn next_event<'a>(fields: &mut Fields<'a>) -> Option<&'a [u8]> {
-    loop {
-        if let Some(message) = fields.short_message(0x22) {
-            return Some(message);
-        }
-        if let (4, value) = fields.next()? {
-            return Some(value.bytes());
         }
     }
 }

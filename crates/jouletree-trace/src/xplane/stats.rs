@@ -48,10 +48,15 @@ impl<'a> RawEvent<'a> {
     #[inline]
     fn usual(message: &'a [u8]) -> Option<RawEvent<'a>> {
         let mut fields = Fields::new(message);
-        let (name, offset, duration) = (fields.integer(0x08)?, fields.integer(0x10)?, fields.integer(0x18)?);
+        let (name, offset, duration) = (fields.integer(0x08)?, fields.integer(0x10)?, fields.integer(0x18));
         let rest = fields.rest();
-        let event = RawEvent { name, offset, duration, is_sum: false, rest, damaged: false };
-        matches!(rest.first(), None | Some(0x22)).then_some(event)
+        if duration.is_none() {
+            // An instant, unless a duration stands behind the statistics after all.
+            while fields.short_message(0x22).is_some() {}
+        }
+        let is_usual = fields.rest().first().is_none_or(|tag| *tag == 0x22 && duration.is_some());
+        let duration = duration.unwrap_or(0);
+        is_usual.then_some(RawEvent { name, offset, duration, is_sum: false, rest, damaged: false })
     }
 
     /// Any other event.
@@ -76,12 +81,45 @@ impl<'a> RawEvent<'a> {
 
     /// Its statistics.
     pub(super) fn stats(&self) -> impl Iterator<Item = Stat<'a>> + use<'a> {
-        Fields::new(self.rest).filter(|(field, _)| *field == 4).map(|(_, value)| Stat::read(value.bytes()))
+        let mut fields = Fields::new(self.rest);
+        std::iter::from_fn(move || next_message(&mut fields).map(Stat::read))
+    }
+}
+
+/// The next event of a line, or the next statistic of an event: both are field 4.
+#[inline]
+pub(super) fn next_message<'a>(fields: &mut Fields<'a>) -> Option<&'a [u8]> {
+    loop {
+        if let Some(message) = fields.short_message(0x22) {
+            return Some(message);
+        }
+        if let (4, value) = fields.next()? {
+            return Some(value.bytes());
+        }
     }
 }
 
 impl<'a> Stat<'a> {
+    #[inline]
     pub(super) fn read(message: &'a [u8]) -> Stat<'a> {
+        Stat::usual(message).unwrap_or_else(|| Stat::unusual(message))
+    }
+
+    /// A statistic with an integer or a reference, as profilers write it.
+    #[inline]
+    fn usual(message: &'a [u8]) -> Option<Stat<'a>> {
+        let mut fields = Fields::new(message);
+        let id = fields.integer(0x08)?;
+        let value = match fields.rest().first()? {
+            0x38 => StatValue::Reference(fields.integer(0x38)? as u64),
+            tag @ (0x18 | 0x20) => StatValue::Integer(fields.integer(*tag)?),
+            _ => return None,
+        };
+        fields.rest().is_empty().then_some(Stat { id, value })
+    }
+
+    /// Any other statistic.
+    fn unusual(message: &'a [u8]) -> Stat<'a> {
         let mut stat = Stat { id: 0, value: StatValue::None };
         for (field, value) in Fields::new(message) {
             match field {

@@ -17,6 +17,8 @@ pub(super) struct Steps {
     calls: FxHashMap<(usize, i64), Vec<Span>>,
     /// The runs of compiled programs: when each began and how long its operations took.
     runs: IndexMap<Run, (Nanos, Nanos), FxBuildHasher>,
+    /// The run of the operation noted last.
+    latest: usize,
 }
 
 /// A stretch of time that is one step.
@@ -60,12 +62,22 @@ impl Steps {
 
     /// Notes an operation of a run; the number given stands for its step until [`Steps::finder`] tells.
     pub(super) fn run(&mut self, run: Run, start: Nanos, end: Nanos) -> Step {
-        let entry = self.runs.entry(run);
-        let number = Step(entry.index() as u32);
-        let (first, busy) = entry.or_insert((start, Nanos(0)));
-        *first = start.min(*first);
-        *busy += end - start;
-        number
+        // A thread stays with a run for a while.
+        let index = match self.runs.get_index(self.latest) {
+            Some((latest, _)) if *latest == run => self.latest,
+            _ => {
+                let entry = self.runs.entry(run);
+                let index = entry.index();
+                entry.or_insert((start, Nanos(0)));
+                index
+            }
+        };
+        self.latest = index;
+        if let Some((_, (first, busy))) = self.runs.get_index_mut(index) {
+            *first = start.min(*first);
+            *busy += end - start;
+        }
+        Step(index as u32)
     }
 
     /// Draws the conclusions.

@@ -4,6 +4,8 @@ use rustc_hash::FxHashMap;
 
 use jouletree_model::{Event, Nanos, Step};
 
+use crate::interner::Interner;
+
 use super::ops::Slot;
 use super::recording::{Recording, run};
 use super::space::{EventName, Plane};
@@ -33,9 +35,17 @@ pub(super) struct XlaRun<'a> {
 /// The instructions met so far, with where their time goes.
 #[derive(Default)]
 pub(super) struct Instructions {
-    slots: FxHashMap<InstructionKey, usize>,
-    parts: Vec<Vec<(Slot, f64)>>,
-    modules: crate::interner::Interner,
+    numbers: FxHashMap<InstructionKey, usize>,
+    known: Vec<Instruction>,
+    modules: Interner,
+}
+
+#[derive(Default)]
+struct Instruction {
+    /// The operations that its time goes to, and the share of each.
+    parts: Vec<(Slot, f64)>,
+    /// The number of its module's name.
+    module: u32,
 }
 
 /// A reference means something in its plane only.
@@ -88,6 +98,9 @@ impl XlaStats {
             } else if id == self.run {
                 found.run = stat.value.integer();
             }
+            if found.is_complete() {
+                break;
+            }
         }
         matches!(found.op, StatValue::Text(_) | StatValue::Reference(_)).then_some(found)
     }
@@ -111,15 +124,9 @@ impl XlaStats {
         events: &mut Vec<Event>,
     ) {
         let index = recording.instruction(plane, number, found);
-        let step = match found.run {
-            Some(run) => {
-                let module = plane.text(found.module).unwrap_or_default();
-                let module = recording.instructions.modules.bytes(module);
-                recording.steps.run(Run { program: found.program.unwrap_or(-1), module, run }, start, end)
-            }
-            None => Step::NONE,
-        };
-        let parts = recording.instructions.parts.get(index).map(Vec::as_slice).unwrap_or_default();
+        let Some(Instruction { parts, module }) = recording.instructions.known.get(index) else { return };
+        let run_of = |run| Run { program: found.program.unwrap_or(-1), module: *module, run };
+        let step = found.run.map_or(Step::NONE, |run| recording.steps.run(run_of(run), start, end));
         events.extend(tiles(start, end, parts).map(|(from, to, slot)| run(from, to, slot, step)));
     }
 }
@@ -137,6 +144,14 @@ fn tiles(start: Nanos, end: Nanos, parts: &[(Slot, f64)]) -> impl Iterator<Item 
 }
 
 impl XlaRun<'_> {
+    /// Whether nothing more can be told.
+    fn is_complete(&self) -> bool {
+        self.run.is_some()
+            && self.program.is_some()
+            && self.module != StatValue::None
+            && self.op != StatValue::None
+    }
+
     /// The program that the instruction is a part of.
     pub(super) fn program(&self) -> Option<i64> {
         self.program
@@ -152,7 +167,7 @@ impl<'a> Recording<'a> {
             module: TextKey::of(found.module),
             program: found.program,
         };
-        if let Some(index) = self.instructions.slots.get(&key) {
+        if let Some(index) = self.instructions.numbers.get(&key) {
             return *index;
         }
         let name = || plane.events.get(found.name).map(|event| event.name);
@@ -161,9 +176,10 @@ impl<'a> Recording<'a> {
         let text = String::from_utf8_lossy;
         let parts = self.programs.parts(&text(op), &text(module), found.program);
         let parts = parts.into_iter().map(|(op, share)| (self.ops.add(op), share)).collect();
-        let index = self.instructions.parts.len();
-        self.instructions.parts.push(parts);
-        self.instructions.slots.insert(key, index);
+        let module = self.instructions.modules.bytes(module);
+        let index = self.instructions.known.len();
+        self.instructions.known.push(Instruction { parts, module });
+        self.instructions.numbers.insert(key, index);
         index
     }
 }
