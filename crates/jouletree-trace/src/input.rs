@@ -25,6 +25,11 @@ const PIECES_AHEAD: usize = 16;
 pub struct Progress(Arc<AtomicU64>);
 
 impl Progress {
+    /// Adds to the bytes consumed.
+    pub(crate) fn add(&self, bytes: u64) {
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+
     /// Bytes consumed so far.
     pub fn bytes(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
@@ -184,7 +189,7 @@ struct Counted<R> {
 impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.inner.read(buffer)?;
-        self.progress.0.fetch_add(length as u64, Ordering::Relaxed);
+        self.progress.add(length as u64);
         Ok(length)
     }
 }

@@ -1,7 +1,8 @@
 //! Where a trace comes from: a file, or bytes in memory.
 
 use std::borrow::Cow;
-use std::io::Cursor;
+use std::fs::File;
+use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use crate::error::TraceError;
@@ -21,6 +22,9 @@ pub(crate) struct Source<'a> {
     name: String,
     content: Content<'a>,
 }
+
+/// All bytes of a file as far as they could be read, and why they end early if they do.
+type Whole = (Vec<u8>, Option<io::Error>);
 
 enum Content<'a> {
     File(PathBuf),
@@ -65,8 +69,29 @@ impl<'a> Source<'a> {
         {
             return Ok((Cow::Borrowed(bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)), None));
         }
-        let (bytes, failure) = self.open(progress)?.into_rest();
+        let (mut bytes, failure) = match self.plain_file(progress)? {
+            Some(whole) => whole,
+            None => self.open(progress)?.into_rest(),
+        };
+        if bytes.starts_with(BYTE_ORDER_MARK) {
+            bytes.drain(..BYTE_ORDER_MARK.len());
+        }
         Ok((Cow::Owned(bytes), failure.map(|error| error.to_string())))
+    }
+
+    /// All of a file that is not packed, in one go: pieces would be copied once more. `None` for anything else.
+    fn plain_file(&self, progress: &Progress) -> Result<Option<Whole>, TraceError> {
+        let Content::File(path) = &self.content else { return Ok(None) };
+        let failed = |error| TraceError::Io { file: self.name.clone(), error };
+        let mut file = File::open(path).map_err(failed)?;
+        let mut bytes = Vec::with_capacity(GZIP.len());
+        (&mut file).take(GZIP.len() as u64).read_to_end(&mut bytes).map_err(failed)?;
+        if is_gzip(&bytes) {
+            return Ok(None);
+        }
+        let end = file.read_to_end(&mut bytes);
+        progress.add(bytes.len() as u64);
+        Ok(Some((bytes, end.err())))
     }
 
     /// Opens it, unpacking gzip and leaving out a byte order mark; the beginning is in the window already.
