@@ -349,10 +349,10 @@ fn a_cut_gzip_gives_its_whole_rows() {
     assert!(shown(&trace).iter().all(|event| whole.contains(event)), "nothing is made up");
 }
 
-/// Rows as (start, duration, device, lane, operation, pass, step).
-type Rows = Vec<(i64, i64, u8, u8, u8, u8, Option<u32>)>;
+/// Start, duration, device, lane, operation, pass and step.
+type Row = (i64, i64, u8, u8, u8, u8, Option<u32>);
 
-fn rows() -> impl Strategy<Value = Rows> {
+fn rows() -> impl Strategy<Value = Vec<Row>> {
     let row = (0..1_000_000_i64, 0..5_000_i64, 0..3_u8, 0..3_u8, 0..20_u8, 0..3_u8, prop::option::of(0..9_u32));
     prop::collection::vec(row, 1..60)
 }
@@ -382,10 +382,10 @@ proptest! {
             );
         }
         let csv = csv.into_inner().expect("written");
-        let column = |value: &dyn Fn(&(i64, i64, u8, u8, u8, u8, Option<u32>)) -> i64| {
+        let column = |value: &dyn Fn(&Row) -> i64| {
             Arc::new(Int64Array::from(rows.iter().map(value).collect::<Vec<_>>())) as ArrayRef
         };
-        let texts = |value: &dyn Fn(&(i64, i64, u8, u8, u8, u8, Option<u32>)) -> String| {
+        let texts = |value: &dyn Fn(&Row) -> String| {
             Arc::new(StringArray::from(rows.iter().map(value).collect::<Vec<_>>())) as ArrayRef
         };
         let table = parquet(
