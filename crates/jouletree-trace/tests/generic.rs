@@ -352,10 +352,10 @@ fn a_cut_gzip_gives_its_whole_rows() {
     assert!(shown(&trace).iter().all(|event| whole.contains(event)), "nothing is made up");
 }
 
-/// Rows as (start, duration, device, lane, operation, pass, step).
-type Rows = Vec<(i64, i64, u8, u8, u8, u8, Option<u32>)>;
+/// Start, duration, device, lane, operation, pass and step.
+type Row = (i64, i64, u8, u8, u8, u8, Option<u32>);
 
-fn rows() -> impl Strategy<Value = Rows> {
+fn rows() -> impl Strategy<Value = Vec<Row>> {
     let row = (0..1_000_000_i64, 0..5_000_i64, 0..3_u8, 0..3_u8, 0..20_u8, 0..3_u8, prop::option::of(0..9_u32));
     prop::collection::vec(row, 1..60)
 }

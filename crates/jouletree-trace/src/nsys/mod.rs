@@ -2,12 +2,14 @@
 //!
 //! They tell what a Kineto trace tells in other words: ranges (NVTX) and calls of the CUDA runtime on the host's
 //! threads, kernels and copies on GPUs, joined by correlation. `database` hands out rows whatever state the file is
-//! in, `names` reads the names of ranges, `record` puts everything into the recording that the Kineto reader draws its
-//! conclusions from.
+//! in, `names` reads the names of ranges; `record`, with `gpu` and `host`, puts everything into the recording that the
+//! Kineto reader draws its conclusions from.
 //!
 //! Written from NVIDIA's description of the schema and tested with databases made after it.
 
 mod database;
+mod gpu;
+mod host;
 mod names;
 mod record;
 
