@@ -2,9 +2,11 @@
 
 #![allow(clippy::expect_used, clippy::panic)]
 
-use std::io::Read;
-use std::path::{Path, PathBuf};
+mod development;
 
+use std::io::Read;
+
+use development::development_data;
 use jouletree_model::{BaseOrigin, Nanos, TimeBase, Trace};
 use jouletree_trace::{Progress, ReadOptions, TraceError, read_trace, read_trace_bytes};
 use proptest::prelude::*;
@@ -196,20 +198,6 @@ proptest! {
         text[place] = byte;
         let _ = read_trace_bytes("trace.json", &text, &census());
     }
-}
-
-/// A file of the development data; `None` with a message where there is none.
-fn development_data(name: &str) -> Option<PathBuf> {
-    let folder = match std::env::var_os("JOULETREE_DATA") {
-        Some(folder) => PathBuf::from(folder),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-    };
-    let file = folder.join("traces").join(name);
-    if !file.exists() {
-        eprintln!("skipped: no {name} in {}; set JOULETREE_DATA to the development data", folder.display());
-        return None;
-    }
-    Some(file)
 }
 
 #[test]

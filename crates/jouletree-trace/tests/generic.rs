@@ -20,9 +20,6 @@ use parquet::basic::Compression as PageCompression;
 use parquet::file::properties::WriterProperties;
 use proptest::prelude::*;
 
-/// A random row: start, duration, device, lane, operation, pass and step.
-type Row = (i64, i64, u8, u8, u8, u8, Option<u32>);
-
 const EPOCH: i64 = 1_794_771_668_117_931_424;
 
 fn census() -> ReadOptions {

@@ -2,9 +2,12 @@
 
 #![allow(clippy::expect_used, clippy::panic)]
 
+mod development;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use development::development_data;
 use jouletree_model::{BaseOrigin, Lane, Nanos, Op, OpId, Pass, TimeBase, Trace};
 use jouletree_trace::{Progress, ReadOptions, read_trace};
 use serde_json::Value;
@@ -13,16 +16,7 @@ const FILES: [&str; 3] = ["tf215_keras_minibert", "tf221_keras_minibert", "jax01
 
 /// The folder of the development traces; `None` with a message where there is none.
 fn traces() -> Option<PathBuf> {
-    let folder = match std::env::var_os("JOULETREE_DATA") {
-        Some(folder) => PathBuf::from(folder),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-    };
-    let traces = folder.join("traces");
-    if !traces.join("EXPECTED.json").exists() {
-        eprintln!("skipped: no traces in {}; set JOULETREE_DATA to the development data", folder.display());
-        return None;
-    }
-    Some(traces)
+    development_data("EXPECTED.json")?.parent().map(Path::to_owned)
 }
 
 fn read(folder: &Path, name: &str) -> Trace {
