@@ -172,3 +172,28 @@ fn time_lands_in_named_layers() {
         assert!(share >= WANTED, "{file}: {share}");
     }
 }
+
+/// Every trace is accounted with power over its time, and no energy is lost on the way to operations, tree and summary.
+#[test]
+fn every_trace_is_accounted_and_energy_is_conserved() {
+    let Some(expected) = expected() else { return };
+    let files = Files::new();
+    for file in expected.keys() {
+        let path = development_data(file).expect("the file is there").display().to_string();
+        let inspection = inspect(file, &[]).expect("the file is there");
+        let [start, end] = ["start_ns", "end_ns"].map(|key| inspection[key].as_i64().expect("an instant"));
+        let base = if text(&inspection, "time_base") == "relative" { 1_772_442_000_000_000_000 } else { 0 };
+        let devices: Vec<&str> =
+            list(&inspection, "devices").iter().map(|device| text(device, "device")).collect();
+        let power = files.write("power.csv", power_over(base + start, base + end, &devices));
+        let mut arguments = vec![path, "--power".to_owned(), power];
+        if base > 0 {
+            arguments.extend(["--base-ns".to_owned(), base.to_string()]);
+        }
+        let result = account(&arguments);
+        assert_conserved(&result);
+        let attributed: f64 = list(&result, "devices").iter().map(|device| number(device, "attributed_j")).sum();
+        assert!(attributed > 0.0, "{file}: nothing was attributed");
+        println!("{file}: {attributed:.3} J attributed on {}", devices.join(", "));
+    }
+}
