@@ -120,6 +120,12 @@ fn main() -> Result<()> {
     Ok(std::io::stdout().write_all(table.as_bytes())?)
 }
 
+/// Where the development data is, if it is anywhere.
+fn development_data() -> PathBuf {
+    std::env::var_os("JOULETREE_DATA")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data"), PathBuf::from)
+}
+
 /// How many processes wanted a processor in the last minute, where the system tells.
 fn load_average() -> Option<String> {
     let averages = std::fs::read_to_string("/proc/loadavg").ok()?;

@@ -1,165 +1,64 @@
 //! How fast an XPlane file becomes a trace.
-//!
-//! The file is like what the TensorFlow profiler writes, only longer: executor threads whose events carry a name by
-//! number, a start, a duration and three stats.
+
+mod generated;
+mod message;
+mod recorded;
 
 use std::fs;
-use std::path::Path;
 
 use anyhow::{Result, ensure};
-use jouletree_trace::{Progress, ReadOptions, read_trace};
+use jouletree_model::Trace;
+use jouletree_trace::{Progress, ReadOptions, read_trace, read_trace_bytes};
 
 use crate::Setup;
 use crate::clock::best_of;
 use crate::figure::{Figure, Peer, Target};
-use crate::random::Random;
 
 const RUNS: usize = 5;
-/// The executor's threads.
-const THREADS: u64 = 16;
-/// How many bytes an event takes, about.
-const EVENT_BYTES: u64 = 36;
-/// How many distinct operations there are; half as many other things happen, as in recorded files.
-const OPERATIONS: u64 = 1200;
 
-/// Measures file to trace.
+/// Measures bytes in memory to trace, and file to trace beside it.
 pub fn figures(setup: &Setup) -> Result<Vec<Figure>> {
+    let (bytes, written) = generated::space(setup.trace_bytes());
+    let (trace, figure) = measure(setup, "generated", &bytes)?;
+    ensure!(trace.event_count() as u64 == written.operations, "{} operations were read", trace.event_count());
+    ensure!(events(&trace) == written.events, "{} events were read of {}", events(&trace), written.events);
+    let mut figures = vec![figure];
+    for name in recorded::NAMES {
+        match recorded::space(name, setup.trace_bytes())? {
+            Some(bytes) => figures.push(measure(setup, &format!("{name}, prolonged"), &bytes)?.1),
+            None => eprintln!("  {name} skipped: set JOULETREE_DATA to the folder of development data"),
+        }
+    }
+    Ok(figures)
+}
+
+fn measure(setup: &Setup, what: &str, bytes: &[u8]) -> Result<(Trace, Figure)> {
     let path = setup.folder().join("bench.xplane.pb");
-    let written = write(&path, setup.trace_bytes())?;
-    let (trace, took) = best_of(RUNS, || Ok(read_trace(&path, &ReadOptions::default(), &Progress::default())?))?;
-    ensure!(trace.warnings.is_empty(), "{} is not as it should be: {:?}", path.display(), trace.warnings);
-    ensure!(
-        trace.event_count() as u64 == written.operations,
-        "{} operations were read of {}",
-        trace.event_count(),
-        written.operations
-    );
-    let megabytes = path.metadata()?.len() as f64 / 1e6;
-    Ok(vec![Figure {
-        what: "XPlane → trace".to_owned(),
+    fs::write(&path, bytes)?;
+    let (_, from_file) = best_of(RUNS, || Ok(read_trace(&path, &ReadOptions::default(), &Progress::default())?))?;
+    let (trace, took) = best_of(RUNS, || Ok(read_trace_bytes(what, bytes, &ReadOptions::default())?))?;
+    let megabytes = bytes.len() as f64 / 1e6;
+    let events = events(&trace);
+    let figure = Figure {
+        what: format!("XPlane → trace, {what}"),
         value: megabytes / took.cpu,
         decimals: 0,
         unit: "MB/s a core",
         target: Some(Target::AtLeast(800.0)),
         detail: format!(
-            "{megabytes:.0} MB, {} k events, {} k of them operations, {:.0} MB/s on the wall",
-            written.events / 1000,
-            written.operations / 1000,
-            megabytes / took.wall
+            "{megabytes:.0} MB in memory, {} k events, {} k of them accounted, {:.1} M events/s; {:.0} MB/s with the \
+             reading of the file",
+            events / 1000,
+            trace.event_count() / 1000,
+            events as f64 / took.cpu / 1e6,
+            megabytes / from_file.cpu
         ),
         peers: vec![Peer { name: "prost, decoding all".to_owned(), value: "99".to_owned(), measured: false }],
-    }])
+    };
+    Ok((trace, figure))
 }
 
-struct Written {
-    events: u64,
-    operations: u64,
-}
-
-fn write(path: &Path, bytes: u64) -> Result<Written> {
-    let mut random = Random::new(17);
-    let mut written = Written { events: 0, operations: 0 };
-    let mut plane = Message::default();
-    plane.text(2, b"/host:CPU");
-    for thread in 0..THREADS {
-        plane.message(3, &line(thread, bytes / THREADS / EVENT_BYTES, &mut random, &mut written));
-    }
-    for id in 1..=OPERATIONS {
-        let kind = ["MatMul", "BiasAdd", "Mul", "AddV2"][id as usize % 4];
-        let name = format!("minibert/layer_{}/dense_{}/{kind}_{id}:{kind}", id % 12, id % 7);
-        plane.message(4, &named(id, &name, Some(kind)));
-    }
-    for id in OPERATIONS + 1..=OPERATIONS + OPERATIONS / 2 {
-        plane.message(4, &named(id, &format!("ExecutorState::Process {id}"), None));
-    }
-    for (id, name) in [(1, "id"), (2, "iter_num"), (3, "group_id")] {
-        plane.message(5, &named(id, name, None));
-    }
-    let mut task = Message::default();
-    task.text(2, b"Task Environment");
-    task.message(5, &named(1, "profile_start_time", None));
-    let mut start = Message::default();
-    start.integer(1, 1);
-    start.integer(3, 1_794_771_247_513_534_451);
-    task.message(6, &start);
-    let mut space = Message::default();
-    space.message(1, &plane);
-    space.message(1, &task);
-    fs::write(path, space.0)?;
-    Ok(written)
-}
-
-fn line(thread: u64, events: u64, random: &mut Random, written: &mut Written) -> Message {
-    let mut line = Message::default();
-    line.integer(1, 4_000_000 + thread);
-    line.text(2, format!("tf_Compute/{thread}").as_bytes());
-    line.integer(3, 12_669);
-    let mut at = 0;
-    for number in 0..events {
-        // Two of three events are operations.
-        let id = if number % 3 < 2 {
-            1 + random.below(OPERATIONS)
-        } else {
-            OPERATIONS + 1 + random.below(OPERATIONS / 2)
-        };
-        written.events += 1;
-        written.operations += u64::from(id <= OPERATIONS);
-        let duration = 1000 * (1 + random.below(40_000));
-        let mut event = Message::default();
-        event.integer(1, id);
-        event.integer(2, at);
-        event.integer(3, duration);
-        for stat in 1..=3 {
-            let mut value = Message::default();
-            value.integer(1, stat);
-            value.integer(4, random.below(if stat == 1 { 1 << 40 } else { 100 }));
-            event.message(4, &value);
-        }
-        line.message(4, &event);
-        at += duration + 1000 * random.below(2000);
-    }
-    line
-}
-
-/// An entry of a map from numbers to names.
-fn named(id: u64, name: &str, display: Option<&str>) -> Message {
-    let mut value = Message::default();
-    value.integer(1, id);
-    value.text(2, name.as_bytes());
-    if let Some(display) = display {
-        value.text(4, display.as_bytes());
-    }
-    let mut entry = Message::default();
-    entry.integer(1, id);
-    entry.message(2, &value);
-    entry
-}
-
-/// A protocol buffer that is being written.
-#[derive(Default)]
-struct Message(Vec<u8>);
-
-impl Message {
-    fn integer(&mut self, field: u64, value: u64) {
-        self.varint(field << 3);
-        self.varint(value);
-    }
-
-    fn text(&mut self, field: u64, value: &[u8]) {
-        self.varint(field << 3 | 2);
-        self.varint(value.len() as u64);
-        self.0.extend(value);
-    }
-
-    fn message(&mut self, field: u64, value: &Message) {
-        self.text(field, &value.0);
-    }
-
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value as u8);
-    }
+/// All events in the file, accounted or not.
+fn events(trace: &Trace) -> u64 {
+    trace.sources.iter().flat_map(|source| &source.counts).map(|count| count.events).sum()
 }

@@ -2,7 +2,7 @@
 
 use jouletree_account::{Metered, Semantics, Tef, account, t2a, t2e, tensor_edges};
 use jouletree_model::{EnergySeries, Footprint, Joules, Kind, Nanos, TimeRange, Trace};
-use jouletree_trace::ReadOptions;
+use jouletree_trace::{ReadOptions, read_trace_bytes};
 
 /// How far from the epoch a power series may reach.
 const HORIZON: i64 = EnergySeries::HORIZON.0;
@@ -13,7 +13,7 @@ pub fn read_and_account(lead: &[u8], data: &[u8]) {
     let packed = data.starts_with(&[0x1f, 0x8b]);
     let text = if packed { data.to_vec() } else { [lead, data].concat() };
     let options = ReadOptions { census: true, ..ReadOptions::default() };
-    let Ok(trace) = jouletree_trace::read_trace_bytes("fuzz", &text, &options) else { return };
+    let Ok(trace) = read_trace_bytes("fuzz", &text, &options) else { return };
     for semantics in [Semantics::Exact, Semantics::Paper] {
         check(&trace, semantics);
     }

@@ -1,13 +1,13 @@
 //! A recorded trace repeated in time: the text is kept as PyTorch wrote it, only what must differ between two
 //! repetitions is written anew: time stamps, sequence numbers, flows and the numbers of events.
 
-use std::env;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use flate2::read::MultiGzDecoder;
+
+use crate::development_data;
 
 const TRACE: &str = "traces/torch215_bert_tiny_hooks.json.gz";
 
@@ -44,9 +44,7 @@ struct Slot<'a> {
 
 /// The recorded trace, if the development data is there.
 pub(super) fn trace_text() -> Result<Option<String>> {
-    let data = env::var_os("JOULETREE_DATA")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data"), PathBuf::from);
-    let path = data.join(TRACE);
+    let path = development_data().join(TRACE);
     if !path.exists() {
         return Ok(None);
     }

@@ -54,6 +54,11 @@ impl Census {
         census
     }
 
+    /// The events of each category of each device, in no particular order.
+    pub fn spans(&self) -> impl Iterator<Item = (&Device, &str, &[Span])> {
+        self.spans.iter().map(|((device, category), spans)| (device, category.as_str(), spans.as_slice()))
+    }
+
     /// From the first start to the last end; `None` when there is nothing.
     pub fn extent(&self) -> Option<TimeRange> {
         let spans = self.spans.values().flatten();

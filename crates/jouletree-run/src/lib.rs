@@ -20,4 +20,3 @@ pub use input::{PowerInput, read_power};
 pub use manifest::{Accounting, FORMAT_VERSION, LaneHeader, Manifest, TraceHeader};
 pub use power_csv::{PowerError, PowerFile, PowerProblem, read_power_csv};
 pub use power_parquet::{MeteredSeries, read_power_parquet, write_power_parquet};
-pub use table::silence_guarded_panics;

@@ -5,7 +5,6 @@ mod writer;
 
 use arrow_schema::{DataType, Field};
 
-pub use reader::silence_guarded_panics;
 pub(crate) use reader::{Rows, Table};
 pub(crate) use writer::{TableWriter, names};
 

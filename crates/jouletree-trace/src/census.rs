@@ -35,6 +35,13 @@ impl<Key: Hash + Eq> Counter<Key> {
         self.rows.entry(key).or_default().events += 1;
     }
 
+    /// Counts several events at once.
+    pub(crate) fn count_many(&mut self, key: Key, events: u64) {
+        if events > 0 {
+            self.rows.entry(key).or_default().events += events;
+        }
+    }
+
     /// Counts an event with its extent by the file's own clock.
     pub(crate) fn note(&mut self, key: Key, start: Nanos, end: Nanos, is_operation: bool) {
         let row = self.rows.entry(key).or_default();

@@ -22,6 +22,8 @@ pub(crate) struct ChromeEvent<'a> {
     /// The flow it belongs to.
     pub(crate) id: Option<i64>,
     pub(crate) args: Args<'a>,
+    /// All arguments as they stand in the text, for readers that need others.
+    pub(crate) args_text: &'a [u8],
 }
 
 /// The arguments that some reader needs.
@@ -188,7 +190,11 @@ fn read_event<'a>(scanner: &mut Scanner<'a>, event: &mut ChromeEvent<'a>) -> Res
             b"ts" => event.ts = scanner.lenient_number()?.unwrap_or_default(),
             b"dur" => event.dur = scanner.lenient_number()?.unwrap_or_default(),
             b"id" => event.id = whole_number(scanner)?,
-            b"args" if scanner.peek()? == b'{' => read_args(scanner, &mut event.args)?,
+            b"args" if scanner.peek()? == b'{' => {
+                let text = scanner.rest();
+                read_args(scanner, &mut event.args)?;
+                event.args_text = &text[..text.len() - scanner.rest().len()];
+            }
             _ => scanner.skip_value()?,
         }
     }

@@ -35,6 +35,43 @@ pub enum TraceError {
         /// What is missing and why.
         what: String,
     },
+    /// The file is no model we know.
+    #[error(
+        "{file}: not a model jouletree knows: {found}; it reads .onnx files, TensorFlow graphs (GraphDef, \
+         saved_model.pb), and model trees and graphs in JSON"
+    )]
+    UnknownModel {
+        /// The file.
+        file: String,
+        /// What the file looks like.
+        found: String,
+    },
+    /// The file is a model, but not a whole one.
+    #[error("{file}: byte {at}: the model is damaged or cut short here ({what}); export or copy it again")]
+    DamagedModel {
+        /// The file.
+        file: String,
+        /// Where the damage is.
+        at: usize,
+        /// What is wrong there.
+        what: String,
+    },
+    /// The file is a table of events whose columns cannot be understood.
+    #[error("{file}: {what}; a table of events has the header start_ns,end_ns,device,lane,op")]
+    Columns {
+        /// The file.
+        file: String,
+        /// Which column, and what to write instead.
+        what: String,
+    },
+    /// The file is of a known format and damaged beyond use.
+    #[error("{file}: is damaged: {what}")]
+    Damaged {
+        /// The file.
+        file: String,
+        /// Where, and what to do.
+        what: String,
+    },
 }
 
 impl TraceError {

@@ -8,8 +8,11 @@ use crate::error::TraceError;
 use crate::input::Progress;
 use crate::source::Source;
 
-/// How many events are looked at.
+/// How many events are looked at, those that only name processes and threads aside.
 const EVENTS: usize = 400;
+
+/// How long a first line may be that is looked at: the header of a table.
+const LINE: usize = 1 << 14;
 
 /// What the beginning of a file shows.
 #[derive(Debug, Default)]
@@ -20,11 +23,18 @@ pub(crate) struct Head {
     pub(crate) keys: BTreeSet<String>,
     /// The categories of complete events.
     pub(crate) categories: BTreeSet<String>,
+    /// The names of complete events.
+    pub(crate) names: BTreeSet<String>,
     /// The processes of complete events.
     pub(crate) processes: BTreeSet<String>,
     /// Whether complete events name an operation and its type in their arguments.
     pub(crate) names_operations: bool,
+    /// The first line, as far as it is text.
+    pub(crate) line: String,
+    /// How many events say what runs when: complete ones, and beginnings and ends.
+    pub(crate) timed_events: usize,
     events: usize,
+    metadata_events: usize,
     is_json: bool,
     /// Where the file ends, when it ends in the middle.
     cut: Option<u64>,
@@ -38,7 +48,9 @@ impl Head {
             let error = std::io::Error::new(error.kind(), error.to_string());
             return Err(TraceError::Io { file: source.name().to_owned(), error });
         }
-        let mut head = Head { start, ..Head::default() };
+        while input.window().len() < LINE && !input.window().contains(&b'\n') && input.more() {}
+        let line = first_line(input.window());
+        let mut head = Head { start, line, ..Head::default() };
         let ending = read_chrome(&mut input, &mut head);
         head.cut = match ending {
             Ending::Cut { at, .. } => Some(at),
@@ -49,6 +61,13 @@ impl Head {
     }
 }
 
+/// The first line of a text without its end; empty for what is not text or too long.
+fn first_line(window: &[u8]) -> String {
+    let end = window.iter().position(|byte| *byte == b'\n').unwrap_or(window.len());
+    let line = std::str::from_utf8(&window[..end]).unwrap_or_default();
+    if line.len() > LINE { String::new() } else { line.trim_end_matches('\r').to_owned() }
+}
+
 impl ChromeVisitor for Head {
     fn header(&mut self, key: &str, _value: &[u8]) {
         self.keys.insert(key.to_owned());
@@ -56,14 +75,17 @@ impl ChromeVisitor for Head {
 
     fn event(&mut self, event: &ChromeEvent<'_>, _offset: u64) -> bool {
         self.events += 1;
+        self.metadata_events += usize::from(event.phase == b'M');
+        self.timed_events += usize::from(matches!(event.phase, b'X' | b'B' | b'E') && !event.ts.is_empty());
         if event.phase == b'X' {
             if !event.category.bytes.is_empty() {
                 self.categories.insert(event.category.text());
             }
+            self.names.insert(event.name.text());
             self.processes.insert(String::from_utf8_lossy(event.pid).into_owned());
             self.names_operations |= !event.args.name.bytes.is_empty() && !event.args.op.bytes.is_empty();
         }
-        self.events < EVENTS
+        self.events - self.metadata_events < EVENTS
     }
 }
 

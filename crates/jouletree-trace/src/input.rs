@@ -12,6 +12,9 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use flate2::read::MultiGzDecoder;
 
+/// How gzip begins.
+pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
+
 /// How much is read at once: small enough to be parsed while it is still in the processor's cache.
 const PIECE: usize = 1 << 18;
 /// How many inflated pieces may wait to be parsed.
@@ -22,6 +25,11 @@ const PIECES_AHEAD: usize = 16;
 pub struct Progress(Arc<AtomicU64>);
 
 impl Progress {
+    /// Adds to the bytes consumed.
+    pub(crate) fn add(&self, bytes: u64) {
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+
     /// Bytes consumed so far.
     pub fn bytes(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
@@ -29,8 +37,8 @@ impl Progress {
 }
 
 /// A window over a stream: what has been read and not yet consumed.
-pub(crate) struct Input {
-    pieces: Pieces,
+pub(crate) struct Input<'a> {
+    pieces: Pieces<'a>,
     buffer: Vec<u8>,
     /// How much of the buffer has been filled.
     filled: usize,
@@ -42,30 +50,30 @@ pub(crate) struct Input {
     failure: Option<io::Error>,
 }
 
-enum Pieces {
-    Direct(Box<dyn Read + Send>),
+enum Pieces<'a> {
+    Direct(Box<dyn Read + Send + 'a>),
     Inflated(Receiver<io::Result<Vec<u8>>>),
     Ended,
 }
 
-impl Input {
+impl<'a> Input<'a> {
     /// Opens a file; gzip is recognised by its first bytes.
-    pub(crate) fn open(path: &Path, progress: &Progress) -> io::Result<Input> {
+    pub(crate) fn open(path: &Path, progress: &Progress) -> io::Result<Input<'a>> {
         let mut file = File::open(path)?;
         let mut magic = Vec::new();
         (&mut file).take(2).read_to_end(&mut magic)?;
-        let gzip = magic == [0x1f, 0x8b];
+        let gzip = magic == GZIP;
         let counted = Counted { inner: io::Cursor::new(magic).chain(file), progress: progress.clone() };
         Ok(if gzip { Input::gzip(counted) } else { Input::plain(counted) })
     }
 
     /// An input of plain bytes.
-    pub(crate) fn plain(reader: impl Read + Send + 'static) -> Input {
+    pub(crate) fn plain(reader: impl Read + Send + 'a) -> Input<'a> {
         Input::over(Pieces::Direct(Box::new(reader)))
     }
 
     /// An input of gzip, inflated on a thread of its own.
-    pub(crate) fn gzip(reader: impl Read + Send + 'static) -> Input {
+    pub(crate) fn gzip(reader: impl Read + Send + 'static) -> Input<'a> {
         let (sender, receiver) = sync_channel(PIECES_AHEAD);
         std::thread::spawn(move || {
             let mut inflated = MultiGzDecoder::new(reader);
@@ -86,7 +94,7 @@ impl Input {
         Input::over(Pieces::Inflated(receiver))
     }
 
-    fn over(pieces: Pieces) -> Input {
+    fn over(pieces: Pieces<'a>) -> Input<'a> {
         Input { pieces, buffer: Vec::new(), filled: 0, from: 0, offset: 0, failure: None }
     }
 
@@ -95,11 +103,19 @@ impl Input {
         &self.buffer[self.from..self.filled]
     }
 
-    /// The window, for those who want all of it at once.
-    pub(crate) fn into_window(mut self) -> Vec<u8> {
+    /// The window and all that follows, for those who want everything at once, and why it ended early if it did.
+    pub(crate) fn into_rest(mut self) -> (Vec<u8>, Option<io::Error>) {
+        if let Pieces::Direct(reader) = &mut self.pieces {
+            self.buffer.truncate(self.filled);
+            let end = reader.read_to_end(&mut self.buffer);
+            self.filled = self.buffer.len();
+            self.failure = self.failure.or(end.err());
+        } else {
+            while self.more() {}
+        }
         self.buffer.truncate(self.filled);
         self.buffer.drain(..self.from);
-        self.buffer
+        (self.buffer, self.failure)
     }
 
     /// Where the window begins in the unpacked stream.
@@ -173,7 +189,7 @@ struct Counted<R> {
 impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.inner.read(buffer)?;
-        self.progress.0.fetch_add(length as u64, Ordering::Relaxed);
+        self.progress.add(length as u64);
         Ok(length)
     }
 }
@@ -184,7 +200,7 @@ mod tests {
     use flate2::{Compression, write::GzEncoder};
     use std::io::Write;
 
-    fn drain(mut input: Input) -> (Vec<u8>, bool) {
+    fn drain(mut input: Input<'_>) -> (Vec<u8>, bool) {
         let mut all = Vec::new();
         while input.more() {
             all.extend_from_slice(input.window());

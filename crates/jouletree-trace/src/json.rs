@@ -71,6 +71,12 @@ impl<'a> Scanner<'a> {
         self.length - self.rest.len()
     }
 
+    /// What has not been read yet.
+    #[inline]
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     #[cold]
     fn wrong<T>(&self, expected: &'static str) -> Result<T, Stop> {
         if self.rest.is_empty() { Err(Stop::End) } else { Err(Stop::Wrong { at: self.offset(), expected }) }
@@ -287,7 +293,7 @@ pub(crate) fn nanos_from_micros(text: &[u8]) -> Option<i64> {
     }
     match few_digits(text) {
         Some(micros) => micros.checked_mul(1000),
-        None => nanos_from_decimal(text),
+        None => scaled_decimal(text, 3),
     }
 }
 
@@ -307,8 +313,9 @@ fn few_digits(text: &[u8]) -> Option<i64> {
     (wrong == 0).then_some(value)
 }
 
-/// The same for a number in any form.
-fn nanos_from_decimal(text: &[u8]) -> Option<i64> {
+/// A decimal number in any form, times ten to the `places`, exactly: `1.5` with three places is 1500. Digits below one
+/// are rounded to the nearest.
+pub(crate) fn scaled_decimal(text: &[u8], places: i32) -> Option<i64> {
     let (negative, digits) = match text {
         [b'-', rest @ ..] => (true, rest),
         _ => (false, text),
@@ -319,26 +326,28 @@ fn nanos_from_decimal(text: &[u8]) -> Option<i64> {
     let mut any = false;
     for (index, byte) in digits.iter().enumerate() {
         match (byte, fraction) {
-            (b'0'..=b'9', Some(places)) if places >= 3 => {
-                if places == 3 {
+            (b'0'..=b'9', Some(read)) if read >= places => {
+                if read == places {
                     round_up = *byte >= b'5';
                 }
-                fraction = Some(places + 1);
+                fraction = Some(read.saturating_add(1));
             }
             (b'0'..=b'9', _) => {
                 any = true;
                 value = value.checked_mul(10)?.checked_add(i64::from(byte - b'0'))?;
-                fraction = fraction.map(|places| places + 1);
+                fraction = fraction.map(|read| read + 1);
             }
             (b'.', None) => fraction = Some(0),
-            (b'e' | b'E', _) => return nanos_from_scientific(negative, &digits[..index], &digits[index + 1..]),
+            (b'e' | b'E', _) => {
+                return scaled_scientific(negative, &digits[..index], &digits[index + 1..], places);
+            }
             _ => return None,
         }
     }
     if !any {
         return None;
     }
-    for _ in fraction.unwrap_or(0).min(3)..3 {
+    for _ in fraction.unwrap_or(0).min(places)..places {
         value = value.checked_mul(10)?;
     }
     value = value.checked_add(i64::from(round_up))?;
@@ -346,7 +355,7 @@ fn nanos_from_decimal(text: &[u8]) -> Option<i64> {
 }
 
 /// The same for `1.5e6`, by moving the point in the text.
-fn nanos_from_scientific(negative: bool, mantissa: &[u8], exponent: &[u8]) -> Option<i64> {
+fn scaled_scientific(negative: bool, mantissa: &[u8], exponent: &[u8], places: i32) -> Option<i64> {
     let exponent: i32 = std::str::from_utf8(exponent).ok()?.parse().ok()?;
     let point = mantissa.iter().position(|byte| *byte == b'.').unwrap_or(mantissa.len());
     let mut digits: Vec<u8> = mantissa.iter().copied().filter(|byte| *byte != b'.').collect();
@@ -363,7 +372,7 @@ fn nanos_from_scientific(negative: bool, mantissa: &[u8], exponent: &[u8]) -> Op
     }
     digits.insert(point, b'.');
     digits.insert(0, b'0');
-    nanos_from_decimal(&digits).map(|value| if negative { -value } else { value })
+    scaled_decimal(&digits, places).map(|value| if negative { -value } else { value })
 }
 
 /// A whole number, if the text is one.

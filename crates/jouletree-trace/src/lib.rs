@@ -6,20 +6,28 @@
 
 mod census;
 mod chrome;
+mod chrome_other;
 mod error;
+mod flops;
 mod folder;
+mod generic;
 mod head;
+mod hlo;
 mod input;
 mod interner;
 mod json;
 mod kineto;
 mod merge;
+mod model_file;
+mod nsys;
+mod onnx;
 mod options;
 mod rejects;
 mod source;
 mod tensorflow;
 mod time_base;
 mod wire;
+mod xplane;
 
 use std::path::Path;
 
@@ -29,6 +37,7 @@ pub use error::TraceError;
 pub use folder::find_traces;
 pub use input::Progress;
 pub use merge::merge_traces;
+pub use model_file::{read_model, read_model_bytes};
 pub use options::ReadOptions;
 
 use head::Head;
@@ -47,7 +56,20 @@ struct Format {
 }
 
 /// Every format that can be read, the most specific first.
-const FORMATS: &[Format] = &[kineto::FORMAT, tensorflow::FORMAT];
+const FORMATS: &[Format] = &[
+    onnx::FORMAT,
+    kineto::FORMAT,
+    tensorflow::TIMELINE,
+    tensorflow::RUN_METADATA,
+    tensorflow::EVENT_FILE,
+    xplane::FORMAT,
+    nsys::FORMAT,
+    generic::PARQUET,
+    generic::CSV,
+    generic::JSONL,
+    // Takes whatever JSON with trace events is left, so it stays the last.
+    chrome_other::FORMAT,
+];
 
 /// Reads a trace file of any known format, plain or gzip.
 pub fn read_trace(path: &Path, options: &ReadOptions, progress: &Progress) -> Result<Trace, TraceError> {
@@ -62,12 +84,17 @@ pub fn read_trace_bytes(name: &str, bytes: &[u8], options: &ReadOptions) -> Resu
 fn read(source: &Source, options: &ReadOptions, progress: &Progress) -> Result<Trace, TraceError> {
     let head = Head::of(source)?;
     let Some(format) = FORMATS.iter().find(|format| (format.recognises)(&head)) else {
-        let known = FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
-        return Err(TraceError::Unrecognised { file: source.name().to_owned(), found: head.to_string(), known });
+        return Err(unrecognised(source, head.to_string()));
     };
     let mut trace = (format.read)(source, options, progress)?;
     for source in &mut trace.sources {
         source.format = format.name.to_owned();
     }
     Ok(trace)
+}
+
+/// A file that is none of the formats there are; `found` says what it looks like.
+fn unrecognised(source: &Source, found: String) -> TraceError {
+    let known = FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
+    TraceError::Unrecognised { file: source.name().to_owned(), found, known }
 }

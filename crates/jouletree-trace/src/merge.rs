@@ -4,9 +4,12 @@ use std::collections::BTreeSet;
 
 use jouletree_model::{TimeBase, Trace, Warning};
 
-/// Puts traces together on epoch time. Machines are named on their devices when there are several of them; with one,
+use crate::tensorflow::prefer_run_metadata;
+
+/// Puts traces together on epoch time; of two that tell the same step of TensorFlow the one that tells more is used. Machines are named on their devices when there are several of them; with one,
 /// a power file need not name it either.
 pub fn merge_traces(traces: Vec<Trace>) -> Trace {
+    let traces = prefer_run_metadata(traces);
     let hosts: BTreeSet<String> = traces.iter().filter_map(host).map(str::to_owned).collect();
     let mut merged = Trace::default();
     for trace in traces {

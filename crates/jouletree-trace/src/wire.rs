@@ -35,11 +35,54 @@ impl<'a> Fields<'a> {
     }
 
     /// How far the walk has come.
+    #[inline]
     pub(crate) fn offset(&self) -> usize {
         self.at
     }
 
+    /// The field that the walk stopped at, when only its end is missing: its number and what there is of it. The end
+    /// of a file is the end of every message around it.
+    pub(crate) fn cut(&self) -> Option<(u64, &'a [u8])> {
+        let mut last = Fields { bytes: self.bytes, at: self.damage?, damage: None };
+        let tag = last.varint()?;
+        let length = last.varint()?;
+        let there_is = self.bytes.get(last.at..)?;
+        (tag & 7 == 2 && tag >> 3 > 0 && length > there_is.len() as u64).then_some((tag >> 3, there_is))
+    }
+
+    /// The next field, if it is a short message with this tag: the quick way through a long list of messages. `None`
+    /// leaves everything to [`Fields::next`].
     #[inline]
+    pub(crate) fn short_message(&mut self, tag: u8) -> Option<&'a [u8]> {
+        let [found, length @ 0..=0x7f] = *self.bytes.get(self.at..self.at + 2)? else { return None };
+        let end = self.at + 2 + usize::from(length);
+        let message = self.bytes.get(self.at + 2..end).filter(|_| found == tag)?;
+        self.at = end;
+        Some(message)
+    }
+
+    /// The integer of the next field, if it has this tag.
+    #[inline]
+    pub(crate) fn integer(&mut self, tag: u8) -> Option<i64> {
+        if self.bytes.get(self.at) != Some(&tag) {
+            return None;
+        }
+        let start = self.at;
+        self.at += 1;
+        let value = self.varint();
+        if value.is_none() {
+            self.at = start;
+        }
+        value.map(|value| value as i64)
+    }
+
+    /// What has not been walked over.
+    #[inline]
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.bytes.get(self.at..).unwrap_or_default()
+    }
+
+    #[cold]
     fn stop<T>(&mut self, at: usize) -> Option<T> {
         self.damage = Some(at);
         self.at = self.bytes.len();
@@ -49,12 +92,34 @@ impl<'a> Fields<'a> {
     #[inline]
     fn varint(&mut self) -> Option<u64> {
         let first = *self.bytes.get(self.at)?;
-        self.at += 1;
         if first < 0x80 {
+            self.at += 1;
             return Some(u64::from(first));
         }
-        let mut value = u64::from(first & 0x7f);
-        for shift in (7..64).step_by(7) {
+        self.long_varint()
+    }
+
+    /// A number of several bytes: up to eight are taken from one word, without a branch for each.
+    #[inline]
+    fn long_varint(&mut self) -> Option<u64> {
+        let word = self.bytes.get(self.at..self.at + 8).and_then(|bytes| bytes.try_into().ok());
+        if let Some(word) = word.map(u64::from_le_bytes) {
+            let last = !word & 0x8080_8080_8080_8080;
+            if last != 0 {
+                // The bytes up to the first without a mark that more follow, then their sevens of bits together.
+                let word = word & (last ^ (last - 1)) & 0x7f7f_7f7f_7f7f_7f7f;
+                let word = (word & 0x007f_007f_007f_007f) | (word & 0x7f00_7f00_7f00_7f00) >> 1;
+                let word = (word & 0x0000_3fff_0000_3fff) | (word & 0x3fff_0000_3fff_0000) >> 2;
+                self.at += last.trailing_zeros() as usize / 8 + 1;
+                return Some((word & 0x0fff_ffff) | (word >> 32) << 28);
+            }
+        }
+        self.slow_varint()
+    }
+
+    fn slow_varint(&mut self) -> Option<u64> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
             let byte = *self.bytes.get(self.at)?;
             self.at += 1;
             value |= u64::from(byte & 0x7f) << shift;
@@ -163,6 +228,54 @@ mod tests {
         assert_eq!(fields.damage(), None);
         assert_eq!(Value::Bytes(&[1, 0x96, 1]).integers().collect::<Vec<_>>(), [1, 150]);
         assert_eq!(Value::Varint(u64::MAX).integers().collect::<Vec<_>>(), [-1]);
+    }
+
+    #[test]
+    fn numbers_of_every_length() {
+        for bits in 0..64 {
+            for value in [1_u64 << bits, u64::MAX >> bits, (1 << bits) - 1] {
+                for padding in [0, 1, 9] {
+                    let mut bytes = Vec::new();
+                    let mut rest = value;
+                    while rest >= 0x80 {
+                        bytes.push(rest as u8 | 0x80);
+                        rest >>= 7;
+                    }
+                    bytes.push(rest as u8);
+                    let length = bytes.len();
+                    bytes.extend(std::iter::repeat_n(0xff, padding));
+                    let mut fields = Fields::new(&bytes);
+                    assert_eq!((fields.varint(), fields.offset()), (Some(value), length), "{value} {padding}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_there_is_of_a_cut_field_is_told() {
+        let cut = |bytes: &'static [u8]| {
+            let mut fields = Fields::new(bytes);
+            fields.by_ref().for_each(drop);
+            fields.cut()
+        };
+        assert_eq!(cut(&[8, 1, 18, 5, b'x']), Some((2, &b"x"[..])));
+        assert_eq!(cut(&[18, 1]), Some((2, &b""[..])));
+        assert_eq!(cut(&[18, 1, b'x']), None);
+        assert_eq!(cut(&[18]), None);
+        assert_eq!(cut(&[25, 1]), None);
+    }
+
+    #[test]
+    fn quick_ways_lead_to_the_same_place() {
+        let bytes = [8, 0x96, 1, 18, 2, b'h', b'i', 18, 3, b'x'];
+        let mut fields = Fields::new(&bytes);
+        assert_eq!(fields.short_message(18), None);
+        assert_eq!((fields.integer(16), fields.integer(8)), (None, Some(150)));
+        assert_eq!(fields.short_message(18), Some(&b"hi"[..]));
+        assert_eq!((fields.short_message(18), fields.rest()), (None, &bytes[7..]));
+        assert_eq!((fields.next(), fields.damage()), (None, Some(7)));
+        let mut cut = Fields::new(&[8, 0x96]);
+        assert_eq!((cut.integer(8), cut.offset()), (None, 0));
     }
 
     #[test]

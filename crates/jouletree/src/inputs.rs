@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use jouletree_account::{Rule, energy_series};
 use jouletree_model::{Device, Nanos, Trace, Warning};
 use jouletree_run::{MeteredSeries, PowerInput, RunFolder, read_power};
-use jouletree_trace::{Progress, ReadOptions, find_traces, merge_traces, read_trace};
+use jouletree_trace::{Progress, ReadOptions, TraceError, find_traces, merge_traces, read_model, read_trace};
 use rayon::prelude::*;
 
 use crate::cli::InputArgs;
@@ -15,27 +15,44 @@ use crate::progress::ReadingBar;
 
 /// Reads traces, several at once, and makes one of them.
 pub fn traces(input: &InputArgs, census: bool) -> Result<Trace> {
-    let options = ReadOptions { base: input.base_ns.map(Nanos), census, ..ReadOptions::default() };
-    let paths = files(&input.traces)?;
-    let progress: Vec<Progress> = paths.iter().map(|_| Progress::default()).collect();
-    let _bar = ReadingBar::over(&paths, progress.clone());
-    let traces = paths.par_iter().zip(&progress).map(|(path, progress)| one_trace(path, &options, progress));
-    let traces: Vec<Result<Trace>> = traces.collect();
-    Ok(merge_traces(traces.into_iter().collect::<Result<_>>()?))
+    let model = input.model.as_deref().map(read_model).transpose()?.unwrap_or_default();
+    let options = ReadOptions { base: input.base_ns.map(Nanos), model, census };
+    let files = files(&input.traces)?;
+    let progress: Vec<Progress> = files.iter().map(|_| Progress::default()).collect();
+    let _bar = ReadingBar::over(files.iter().map(|file| file.path.as_path()), progress.clone());
+    let traces = files.par_iter().zip(&progress).map(|(file, progress)| one_trace(file, &options, progress));
+    let traces: Vec<Result<Option<Trace>>> = traces.collect();
+    let traces: Vec<Trace> = traces.into_iter().filter_map(Result::transpose).collect::<Result<_>>()?;
+    if traces.is_empty() {
+        bail!("none of the {} files holds an operation", files.len());
+    }
+    let mut trace = merge_traces(traces);
+    // A reader that used the model has drawn the flow between what ran; twice would count double.
+    if trace.model.edges().len() == 0 {
+        trace.model.merge(options.model);
+    }
+    Ok(trace)
+}
+
+/// A file or run folder that the user means.
+struct Input {
+    path: PathBuf,
+    /// Whether the user named it; else it was found in a folder and may turn out to hold nothing.
+    is_named: bool,
 }
 
 /// The trace files and run folders that the user means; a folder that is no run stands for the traces in it.
-fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+fn files(paths: &[PathBuf]) -> Result<Vec<Input>> {
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() && !RunFolder::is_at(path) {
-            files.extend(find_traces(path)?);
+            files.extend(find_traces(path)?.into_iter().map(|path| Input { path, is_named: false }));
         } else {
-            files.push(path.clone());
+            files.push(Input { path: path.clone(), is_named: true });
         }
     }
     let mut seen = BTreeSet::new();
-    for path in &files {
+    for Input { path, .. } in &files {
         // A path that cannot be resolved is reported when it is read.
         if !seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
             bail!("{}: given twice; its events would count twice", path.display());
@@ -55,11 +72,19 @@ pub fn on_host_of(trace: Trace, power: &[MeteredSeries]) -> Trace {
     }
 }
 
-fn one_trace(path: &Path, options: &ReadOptions, progress: &Progress) -> Result<Trace> {
+/// Reads one of them; `None` when it was found in a folder and holds nothing.
+fn one_trace(
+    Input { path, is_named }: &Input,
+    options: &ReadOptions,
+    progress: &Progress,
+) -> Result<Option<Trace>> {
     if path.is_dir() {
-        return Ok(RunFolder::open(path)?.read_trace(rayon::current_num_threads())?);
+        return Ok(Some(RunFolder::open(path)?.read_trace(rayon::current_num_threads())?));
     }
-    Ok(read_trace(path, options, progress)?)
+    match read_trace(path, options, progress) {
+        Err(TraceError::Empty { .. }) if !is_named => Ok(None),
+        read => Ok(Some(read?)),
+    }
 }
 
 /// Reads the energy of every device from power files, and from the run folders among `traces` if there are none.

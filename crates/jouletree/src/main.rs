@@ -24,7 +24,7 @@ use cli::{Cli, Command};
 const WARNED: u8 = 3;
 
 fn main() -> ExitCode {
-    jouletree_run::silence_guarded_panics();
+    jouletree_model::silence_guarded_panics();
     let outcome = match Cli::parse().command {
         Command::Account(arguments) => account::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),

@@ -1,7 +1,7 @@
 //! A progress bar for large inputs: on standard error, and only on a terminal.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -21,8 +21,8 @@ pub struct ReadingBar {
 
 impl ReadingBar {
     /// A bar for these files, or nothing where it would not help.
-    pub fn over(files: &[PathBuf], progress: Vec<Progress>) -> Option<ReadingBar> {
-        let total: u64 = files.iter().filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum();
+    pub fn over<'a>(files: impl Iterator<Item = &'a Path>, progress: Vec<Progress>) -> Option<ReadingBar> {
+        let total: u64 = files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum();
         if total < LARGE || !std::io::stderr().is_terminal() {
             return None;
         }

@@ -124,8 +124,8 @@ fn operations_in(result: &Value) -> u64 {
 }
 
 #[test]
-fn what_is_no_trace_is_refused() {
-    const KNOWN: &str = "it reads pytorch-kineto, tensorflow-timeline";
+fn what_is_no_trace_is_refused_and_what_is_another_tools_is_told() {
+    const KNOWN: &str = "it reads onnxruntime, pytorch-kineto, tensorflow-timeline";
     check(vec![
         trace("empty", "", Refused, &["trace.json", "it is empty", KNOWN]),
         trace("words", "hello world", Refused, &["trace.json", "it begins with `hello world`", KNOWN]),
@@ -143,9 +143,10 @@ fn what_is_no_trace_is_refused() {
         trace("no gzip after all", &b"\x1f\x8bnonsense"[..], Refused, &["trace.json", "cannot be read"]),
         trace(
             "a trace of another tool",
-            r#"[{"ph":"X","cat":"blink","name":"paint","ts":1,"dur":1,"pid":1,"tid":1}]"#,
-            Refused,
-            &["trace.json", "its events are of the categories [blink]", KNOWN],
+            json!([{"ph": "X", "cat": "blink", "name": "paint", "ts": BEGIN, "dur": 1, "pid": 1, "tid": 1}])
+                .to_string(),
+            Warned(1),
+            &["trace.json", "a Chrome trace of an unknown program"],
         ),
         trace(
             "UTF-16",

@@ -246,17 +246,3 @@ fn relative_times_are_told_apart_from_the_wall_clock() {
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
     assert!(ran.stderr.contains("do not meet in time"), "{}", ran.stderr);
 }
-
-#[test]
-fn traces_of_other_tools_are_refused_by_what_they_hold() {
-    for (name, found) in
-        [("ort131_bert_tiny_fused.json.gz", "Node, Session"), ("jax0102_minibert_trace.json.gz", "")]
-    {
-        let Some(trace) = development_data(name) else { return };
-        let ran = run(["account", &trace.display().to_string(), "--power", &sample("power.csv")]);
-        assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
-        for part in [name, "not a trace jouletree knows", found, "pytorch-kineto, tensorflow-timeline"] {
-            assert!(ran.stderr.contains(part), "{name}: {}", ran.stderr);
-        }
-    }
-}

@@ -95,7 +95,7 @@ fn every_field_is_documented_and_there() {
         {"ph": "X", "cat": "user_annotation", "name": "MARK wall_ns=1772442000000000000", "pid": 1, "tid": 1,
          "ts": 1772442000000010, "dur": 5},
         {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1772442000000020, "dur": 5}]}"#;
-    let marked = files.write("marked.json", marked.to_owned());
+    let marked = files.write("marked.json", marked);
     inspected(&run(["inspect", &marked, "--format", "json"]).json(), &mut keys);
     assert_eq!(keys, documented());
 }

@@ -1,9 +1,7 @@
 //! Reading a table: its columns are checked before a row is read, and damage is an error, never a panic.
 
-use std::cell::Cell;
 use std::fs::File;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray;
@@ -165,28 +163,9 @@ impl Rows<'_> {
     }
 }
 
-thread_local! {
-    /// Whether this thread is inside [`guarded`].
-    static GUARDED: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Keeps panics of the Parquet reader that become errors anyway from being announced on standard error. A program
-/// calls this once; other panics are announced as before.
-pub fn silence_guarded_panics() {
-    let announce = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        if !GUARDED.get() {
-            announce(panic);
-        }
-    }));
-}
-
-/// Runs a piece of the Parquet reader. On some damaged pages it panics where it should return an error (asserts and
-/// slices on lengths taken from the file); this is the one place where such a panic becomes an error.
+/// Runs a piece of the Parquet reader.
 fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, RunError> {
-    GUARDED.set(true);
-    let read = catch_unwind(AssertUnwindSafe(read))
-        .unwrap_or_else(|_| Err(ParquetError::General("a page contradicts itself".to_owned())));
-    GUARDED.set(false);
+    let panicked = || Err(ParquetError::General("a page contradicts itself".to_owned()));
+    let read = jouletree_model::guarded(read).unwrap_or_else(panicked);
     read.map_err(|source| RunError::Damaged { path: path.to_owned(), source })
 }

@@ -4,9 +4,11 @@
 //! its module, its pass and its step, `device` joins kernels to what launched them.
 
 mod device;
-mod record;
+pub(crate) mod record;
 mod scopes;
 mod walk;
+
+pub(crate) use scopes::EVALUATE;
 
 use jouletree_model::Trace;
 
@@ -19,6 +21,7 @@ use crate::options::ReadOptions;
 use crate::source::Source;
 
 use record::Recording;
+pub(crate) use scopes::{module_path, short_kernel_name};
 
 pub(crate) const FORMAT: Format = Format { name: "pytorch-kineto", recognises, read, is_fallback: false };
 

@@ -16,23 +16,25 @@ use crate::source::Source;
 use crate::time_base::{absolute, find_time_base, wall_in_name};
 
 /// Everything of interest in one file.
-pub(super) struct Recording {
-    pub(super) file: String,
-    pub(super) names: Interner,
+pub(crate) struct Recording {
+    pub(crate) file: String,
+    pub(crate) names: Interner,
     /// The host's threads: process and thread as the file writes them.
-    pub(super) threads: Vec<String>,
-    pub(super) host: Vec<HostEvent>,
-    pub(super) gpu: Vec<GpuEvent>,
+    pub(crate) threads: Vec<String>,
+    pub(crate) host: Vec<HostEvent>,
+    pub(crate) gpu: Vec<GpuEvent>,
     /// Where flows from a forward operation to its backward one begin and end.
-    pub(super) flows: Flows,
-    pub(super) events: u64,
-    pub(super) rank: Option<i64>,
-    pub(super) warnings: Vec<Warning>,
-    base: Option<i64>,
-    host_name: Option<String>,
-    markers: Vec<Marker>,
+    pub(crate) flows: Flows,
+    pub(crate) events: u64,
+    pub(crate) rank: Option<i64>,
+    pub(crate) warnings: Vec<Warning>,
+    /// Whether a kernel stands below the operator that launched it and not in its place.
+    pub(crate) kernels_below_operators: bool,
+    pub(crate) base: Option<i64>,
+    pub(crate) host_name: Option<String>,
+    pub(crate) markers: Vec<Marker>,
     /// Events by GPU, `None` being the host, and category.
-    counter: Counter<(Option<u32>, u32)>,
+    pub(crate) counter: Counter<(Option<u32>, u32)>,
     last_category: (Vec<u8>, Option<(Category, u32)>),
     thread_numbers: FxHashMap<Box<[u8]>, u32>,
     /// The last thread looked up: events of one thread come in runs.
@@ -43,37 +45,38 @@ pub(super) struct Recording {
 
 /// An event of a host thread. There are many of them, so it is kept small.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct HostEvent {
-    pub(super) start: Nanos,
-    pub(super) end: Nanos,
-    pub(super) name: u32,
-    pub(super) thread: u32,
+pub(crate) struct HostEvent {
+    pub(crate) start: Nanos,
+    pub(crate) end: Nanos,
+    pub(crate) name: u32,
+    pub(crate) thread: u32,
     /// The profiler's own order, which tells the outer from the inner among events of one extent.
-    pub(super) order: u32,
-    pub(super) sort: HostSort,
+    pub(crate) order: u32,
+    pub(crate) sort: HostSort,
     /// In which thread the forward operation ran, by the profiler's own count; 0 for forward operations.
-    pub(super) forward_thread: u16,
-    link: i64,
+    pub(crate) forward_thread: u16,
+    /// What [`HostEvent::sequence`] or [`HostEvent::correlation`] gives, or [`UNLINKED`].
+    pub(crate) link: i64,
 }
 
 /// No link.
-const UNLINKED: i64 = i64::MIN;
+pub(crate) const UNLINKED: i64 = i64::MIN;
 
 impl HostEvent {
     /// The number that a forward operation shares with its backward one.
-    pub(super) fn sequence(&self) -> Option<i64> {
+    pub(crate) fn sequence(&self) -> Option<i64> {
         (self.sort == HostSort::Operator && self.link != UNLINKED).then_some(self.link)
     }
 
     /// What a launch shares with the kernel it launches.
-    pub(super) fn correlation(&self) -> Option<i64> {
+    pub(crate) fn correlation(&self) -> Option<i64> {
         (self.sort == HostSort::Runtime && self.link != UNLINKED).then_some(self.link)
     }
 }
 
 /// What sort of host event it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum HostSort {
+pub(crate) enum HostSort {
     Operator,
     Annotation,
     /// An `nn.Module` call seen by the Python tracer.
@@ -84,19 +87,19 @@ pub(super) enum HostSort {
 
 /// An event of a GPU.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct GpuEvent {
-    pub(super) start: Nanos,
-    pub(super) end: Nanos,
-    pub(super) name: u32,
-    pub(super) device: u32,
+pub(crate) struct GpuEvent {
+    pub(crate) start: Nanos,
+    pub(crate) end: Nanos,
+    pub(crate) name: u32,
+    pub(crate) device: u32,
     /// The stream, as an interned string.
-    pub(super) stream: u32,
-    pub(super) correlation: Option<i64>,
-    pub(super) sort: GpuSort,
+    pub(crate) stream: u32,
+    pub(crate) correlation: Option<i64>,
+    pub(crate) sort: GpuSort,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum GpuSort {
+pub(crate) enum GpuSort {
     Kernel,
     Memcpy,
     Memset,
@@ -104,11 +107,11 @@ pub(super) enum GpuSort {
 
 /// Begins and ends of the flows from forward to backward operations.
 #[derive(Debug, Default)]
-pub(super) struct Flows {
+pub(crate) struct Flows {
     /// The number of a flow and the thread of the forward operation.
-    pub(super) from: Vec<(i64, u32)>,
+    pub(crate) from: Vec<(i64, u32)>,
     /// Thread and start of the backward operation, and the number of the flow.
-    pub(super) to: Vec<((u32, Nanos), i64)>,
+    pub(crate) to: Vec<((u32, Nanos), i64)>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -157,7 +160,7 @@ fn category(name: &str) -> Category {
 const MODULE_CALL: &[u8] = b"nn.Module: ";
 
 impl Recording {
-    pub(super) fn new(file: &str, takes_census: bool) -> Recording {
+    pub(crate) fn new(file: &str, takes_census: bool) -> Recording {
         Recording {
             file: file.to_owned(),
             names: Interner::default(),
@@ -168,6 +171,7 @@ impl Recording {
             events: 0,
             rank: None,
             warnings: Vec::new(),
+            kernels_below_operators: false,
             base: None,
             host_name: None,
             markers: Vec::new(),
@@ -288,7 +292,7 @@ impl Recording {
     }
 
     /// Draws the conclusions and gives the trace.
-    pub(super) fn into_trace(mut self, source: &Source, options: &ReadOptions) -> Trace {
+    pub(crate) fn into_trace(mut self, source: &Source, options: &ReadOptions) -> Trace {
         let first =
             self.host.iter().map(|event| event.start).chain(self.gpu.iter().map(|event| event.start)).min();
         let own = self.base.map(Nanos).or_else(|| first.and_then(absolute));

@@ -83,14 +83,14 @@ impl Scopes {
 }
 
 /// What autograd calls the evaluation of a backward node.
-pub(super) const EVALUATE: &str = "autograd::engine::evaluate_function: ";
+pub(crate) const EVALUATE: &str = "autograd::engine::evaluate_function: ";
 
 fn joined(outer: &str, name: &str) -> String {
     if outer.is_empty() { name.to_owned() } else { format!("{outer}/{name}") }
 }
 
 /// The path of a module from its qualified name: `bert.encoder.layer.0.output` is `bert/encoder/layer.0/output`.
-pub(super) fn module_path(qualified: &str) -> String {
+pub(crate) fn module_path(qualified: &str) -> String {
     let mut path = String::with_capacity(qualified.len());
     for (index, part) in qualified.split('.').enumerate() {
         if index > 0 {
@@ -103,7 +103,7 @@ pub(super) fn module_path(qualified: &str) -> String {
 }
 
 /// A kernel's name without return type, template arguments and parameters.
-pub(super) fn short_kernel_name(name: &str) -> &str {
+pub(crate) fn short_kernel_name(name: &str) -> &str {
     let name = name.strip_prefix("void ").unwrap_or(name);
     // `(anonymous namespace)::f(…)` begins with a parenthesis that is not a parameter list.
     let anonymous = "(anonymous namespace)::";

@@ -158,6 +158,10 @@ impl<'a> Walk<'a> {
         let operator = if event.sort == HostSort::Operator { Some(event.name) } else { outer.operator };
         let same = Frame { end: event.end, operator, ..outer };
         match meaning {
+            // The node itself, where the profiler does not say that autograd evaluates it.
+            Meaning::Plain if event.forward_thread > 0 && outer.pass != Pass::Backward => {
+                self.backward(event, same)
+            }
             Meaning::Plain | Meaning::Step(_) => same,
             Meaning::Module(scope) | Meaning::Apart(scope) => Frame { scope, ..same },
             Meaning::Optimizer(scope) => Frame { scope, pass: Pass::Optimizer, ..same },
@@ -166,16 +170,19 @@ impl<'a> Walk<'a> {
                 let name = name.strip_prefix("nn.Module: ").unwrap_or(&name);
                 Frame { scope: self.scopes.inside(outer.scope, name), ..same }
             }
-            Meaning::Backward => {
-                let known = event.sequence().and_then(|sequence| {
-                    let thread = self.forward_threads.get(&event.forward_thread);
-                    let in_thread = thread.and_then(|thread| self.forward.get(&(*thread, sequence)));
-                    in_thread.or_else(|| self.forward_anywhere.get(&sequence)).copied()
-                });
-                let scope = known.unwrap_or_else(|| self.scopes.at("gradients"));
-                Frame { scope, pass: Pass::Backward, ..same }
-            }
+            Meaning::Backward => self.backward(event, same),
         }
+    }
+
+    /// A backward node stands where its forward operation does.
+    fn backward(&mut self, event: &HostEvent, same: Frame) -> Frame {
+        let known = event.sequence().and_then(|sequence| {
+            let thread = self.forward_threads.get(&event.forward_thread);
+            let in_thread = thread.and_then(|thread| self.forward.get(&(*thread, sequence)));
+            in_thread.or_else(|| self.forward_anywhere.get(&sequence)).copied()
+        });
+        let scope = known.unwrap_or_else(|| self.scopes.at("gradients"));
+        Frame { scope, pass: Pass::Backward, ..same }
     }
 
     fn meaning(&mut self, event: &HostEvent) -> Meaning {

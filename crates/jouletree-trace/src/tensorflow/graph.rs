@@ -9,7 +9,8 @@ use jouletree_model::Pass;
 
 use crate::interner::Interner;
 
-use super::names::{Gradient, before_grappler, gradient};
+use super::names::{Gradient, before_grappler, changes_variable, gradient};
+use super::record::Input;
 
 /// The operations of a step with the data flow between them.
 pub(super) struct Graph {
@@ -41,15 +42,13 @@ impl Node {
 
     /// Whether it changes a variable.
     pub(super) fn is_update(&self) -> bool {
-        ["Assign", "Apply", "ResourceApply", "ResourceSparseApply", "SparseApply", "ResourceScatter"]
-            .iter()
-            .any(|prefix| self.op_type.starts_with(prefix))
+        changes_variable(&self.op_type)
     }
 }
 
 impl Graph {
     /// The graph of operations with their types and inputs, all of them numbers of `names`.
-    pub(super) fn new(types: &IndexMap<u32, u32>, inputs: &FxHashMap<u32, Vec<u32>>, names: &Interner) -> Graph {
+    pub(super) fn new(types: &IndexMap<u32, u32>, inputs: &FxHashMap<u32, Vec<Input>>, names: &Interner) -> Graph {
         let mut nodes: Vec<Node> = types
             .iter()
             .map(|(name, op_type)| {
@@ -74,7 +73,7 @@ impl Graph {
             .collect();
         for (node, name) in types.keys().enumerate() {
             for input in inputs.get(name).into_iter().flatten() {
-                if let Some(from) = types.get_index_of(input) {
+                if let Some(from) = types.get_index_of(&input.from) {
                     nodes[node].inputs.push(from);
                     nodes[from].consumers.push(node);
                 }

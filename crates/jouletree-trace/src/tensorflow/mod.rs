@@ -1,35 +1,54 @@
-//! TensorFlow timelines, as `ProfilerHook` and `tf.python.client.timeline` write them.
+//! What TensorFlow's sessions record: timelines, run metadata, and event files that hold run metadata.
 //!
-//! `record` keeps what the file says; `graph` tells forward, backward and optimizer operations apart by the data flow
-//! in the trace; `names` undoes what TensorFlow did to names; `place` finds every operation's path in the model.
+//! All three tell the same steps. `timeline`, `run_metadata` and `event_file` read them; `record` keeps what they say
+//! and makes the trace; `graph` tells forward, backward and optimizer operations apart by the data flow; `names` undoes
+//! what TensorFlow did to names; `place` finds every operation's path in the model; `preference` chooses where several
+//! files tell the same step.
 
+mod crc32c;
+mod definitions;
+mod device;
+mod event_file;
 mod graph;
-mod names;
+mod labels;
+mod lanes;
+pub(crate) mod names;
+mod node_stats;
 mod place;
+mod preference;
 mod record;
+mod run_metadata;
+mod step_stats;
+mod tensors;
+mod tfrecord;
+mod timeline;
 
-use jouletree_model::Trace;
+use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
+
+use jouletree_model::Op;
 
 use crate::Format;
-use crate::chrome::read_chrome;
-use crate::error::{TraceError, ending_warning};
-use crate::head::Head;
-use crate::input::Progress;
-use crate::options::ReadOptions;
-use crate::source::Source;
+use crate::interner::Interner;
 
-use record::Recording;
+use record::Input;
 
-pub(crate) const FORMAT: Format = Format { name: "tensorflow-timeline", recognises, read, is_fallback: false };
+pub(crate) use place::{layer, shared_layer};
+pub(crate) use preference::prefer_run_metadata;
 
-fn recognises(head: &Head) -> bool {
-    head.categories.contains("Op") && head.names_operations
-}
+pub(crate) const TIMELINE: Format = timeline::FORMAT;
+pub(crate) const RUN_METADATA: Format = run_metadata::FORMAT;
+pub(crate) const EVENT_FILE: Format = event_file::FORMAT;
 
-fn read(source: &Source, options: &ReadOptions, progress: &Progress) -> Result<Trace, TraceError> {
-    let mut input = source.open(progress)?;
-    let mut recording = Recording::new(source.name());
-    let ending = read_chrome(&mut input, &mut recording);
-    recording.warnings.extend(ending_warning(source.name(), &ending, recording.read));
-    recording.into_trace(source, options)
+/// The operations of a graph, each at its place in the model, and the data flow between them. Types and inputs are
+/// numbers of `names`.
+pub(crate) fn graph_ops(
+    types: &IndexMap<u32, u32>,
+    inputs: &FxHashMap<u32, Vec<u32>>,
+    names: &Interner,
+) -> (Vec<Op>, Vec<(usize, usize)>) {
+    let whole = |from: &u32| Input { from: *from, port: 0 };
+    let inputs = inputs.iter().map(|(name, inputs)| (*name, inputs.iter().map(whole).collect())).collect();
+    let graph = graph::Graph::new(types, &inputs, names);
+    (place::places(&graph), graph.edges().collect())
 }

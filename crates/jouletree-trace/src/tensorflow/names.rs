@@ -6,7 +6,7 @@ use std::borrow::Cow;
 ///
 /// Grappler marks its work by a part of the name: `<scope>/ArithmeticOptimizer/AddOpsRewrite_add_1` was
 /// `<scope>/add_1`, `ConstantFolding/<name>_recip` was `<name>`, `Func/<name>` is a piece of an inlined function.
-pub(super) fn before_grappler(name: &str) -> Cow<'_, str> {
+pub(crate) fn before_grappler(name: &str) -> Cow<'_, str> {
     const MARKS: [&str; 3] = ["ArithmeticOptimizer", "ConstantFolding", "Func"];
     if !name.split('/').any(|part| MARKS.contains(&part)) {
         return Cow::Borrowed(name);
@@ -56,7 +56,7 @@ fn without_folding(part: &str) -> &str {
 
 /// How a name tells that an operation belongs to the backward pass.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Gradient<'a> {
+pub(crate) enum Gradient<'a> {
     /// It is no gradient.
     No,
     /// It is the gradient of the forward operation with this path.
@@ -66,7 +66,7 @@ pub(super) enum Gradient<'a> {
 }
 
 /// The forward operation of `gradients/<name>_grad/<op>` or `gradient_tape/<name>/<op>`, wherever in the name that is.
-pub(super) fn gradient(name: &str) -> Gradient<'_> {
+pub(crate) fn gradient(name: &str) -> Gradient<'_> {
     let parts: Vec<&str> = name.split('/').collect();
     if let Some(at) = parts.iter().position(|part| is_numbered(part, "gradients")) {
         let of = &parts[at + 1..];
@@ -94,12 +94,12 @@ fn forward_part(part: &str) -> Option<&str> {
 }
 
 /// Whether `part` is `stem` or `stem_<number>`.
-fn is_numbered(part: &str, stem: &str) -> bool {
+pub(crate) fn is_numbered(part: &str, stem: &str) -> bool {
     part == stem || (part.starts_with(stem) && without_number(part) == stem)
 }
 
 /// `Mul_174` without the number that TensorFlow appends to names that are taken.
-pub(super) fn without_number(part: &str) -> &str {
+pub(crate) fn without_number(part: &str) -> &str {
     match part.rsplit_once('_') {
         Some((stem, digits))
             if !stem.is_empty() && !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) =>
@@ -108,6 +108,13 @@ pub(super) fn without_number(part: &str) -> &str {
         }
         _ => part,
     }
+}
+
+/// Whether operations of this type change a variable.
+pub(crate) fn changes_variable(op_type: &str) -> bool {
+    ["Assign", "Apply", "ResourceApply", "ResourceSparseApply", "SparseApply", "ResourceScatter"]
+        .iter()
+        .any(|prefix| op_type.starts_with(prefix))
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ fn top(name: &str) -> Option<&str> {
 }
 
 /// The layer that a path stands in.
-fn layer(path: &str) -> &str {
+pub(crate) fn layer(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(layer, _)| layer)
 }
 
@@ -167,7 +167,7 @@ fn path_beside(node: &Node, neighbours: &[usize], paths: &[Option<String>]) -> O
 }
 
 /// The innermost layer that holds all of `layers`.
-fn shared_layer<'a>(layers: &[&'a str]) -> &'a str {
+pub(crate) fn shared_layer<'a>(layers: &[&'a str]) -> &'a str {
     let Some((first, rest)) = layers.split_first() else { return "" };
     let mut shared = *first;
     for other in rest {

@@ -1,144 +1,128 @@
-//! What a TensorFlow timeline says, event by event, and the trace made of it.
+//! What is recorded of a step, however it is written, and the trace made of it.
+//!
+//! A timeline and run metadata tell the same in two ways. Both readers fill a [`Recording`]; everything that is
+//! concluded (devices, passes, places in the model, data flow) is concluded here, so that both say the same.
+
+use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
 use jouletree_model::{
-    Census, Device, DeviceClass, Event, Facts, Lane, Nanos, NodeId, Op, OpId, ReadCount, Step, Trace, TraceSource,
-    Warning,
+    Census, Device, Event, Facts, Lane, Nanos, NodeId, Op, OpId, ReadCount, Step, Trace, TraceSource, Warning,
 };
 
 use crate::census::Counter;
-use crate::chrome::{ChromeEvent, ChromeVisitor};
 use crate::error::TraceError;
+use crate::flops::flops;
 use crate::interner::Interner;
 use crate::options::ReadOptions;
 use crate::rejects::Rejects;
 use crate::source::Source;
 use crate::time_base::{absolute, find_time_base};
 
+use super::device::{Listed, listed};
 use super::graph::Graph;
 use super::place::places;
+use super::tensors::Tensors;
 
-/// Everything of interest in one file.
+/// One step as a file records it.
 pub(super) struct Recording {
-    file: String,
+    pub(super) file: String,
+    pub(super) step: Step,
     /// Names and types of operations.
-    names: Interner,
-    /// Processes and lanes as the file writes them.
-    ids: Interner,
-    events: Vec<TimelineEvent>,
-    /// The operations that each named operation takes its input from.
-    inputs: FxHashMap<u32, Vec<u32>>,
-    process_names: FxHashMap<u32, String>,
-    rejects: Rejects,
-    pub(super) read: u64,
-    pub(super) warnings: Vec<Warning>,
+    pub(super) names: Interner,
+    /// Devices and lanes as the file writes them.
+    pub(super) ids: Interner,
+    pub(super) events: Vec<OpEvent>,
+    /// The tensors that each named operation takes.
+    pub(super) inputs: FxHashMap<u32, Vec<Input>>,
+    /// The tensors that each named operation makes, where the file tells.
+    pub(super) outputs: FxHashMap<u32, Tensors>,
+    pub(super) device_names: FxHashMap<u32, String>,
+    pub(super) rejects: Rejects,
 }
 
+/// One run of an operation.
 #[derive(Debug, Clone, Copy)]
-struct TimelineEvent {
-    start: Nanos,
-    end: Nanos,
-    name: u32,
-    op_type: u32,
-    process: u32,
-    lane: u32,
-    offset: u64,
+pub(super) struct OpEvent {
+    pub(super) start: Nanos,
+    pub(super) end: Nanos,
+    pub(super) name: u32,
+    pub(super) op_type: u32,
+    pub(super) device: u32,
+    pub(super) lane: u32,
+    /// Where in the file it stands.
+    pub(super) offset: u64,
 }
 
-/// What the events of a process are.
-enum Process {
-    /// Operations on a device.
-    Device(Device),
-    /// What the device `stream:all` shows as well.
-    Repeated(Device),
+/// A tensor that an operation takes: one of the outputs of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Input {
+    pub(super) from: u32,
+    pub(super) port: u32,
 }
 
 /// Neither an operation of the program nor a use of time: it spans whatever comes before the first operation.
 const SOURCE: &str = "_SOURCE";
 
 impl Recording {
-    pub(super) fn new(file: &str) -> Recording {
+    pub(super) fn new(file: &str, step: Step) -> Recording {
         Recording {
             file: file.to_owned(),
+            step,
             names: Interner::default(),
             ids: Interner::default(),
             events: Vec::new(),
             inputs: FxHashMap::default(),
-            process_names: FxHashMap::default(),
+            outputs: FxHashMap::default(),
+            device_names: FxHashMap::default(),
             rejects: Rejects::default(),
-            read: 0,
-            warnings: Vec::new(),
         }
     }
 
-    fn complete(&mut self, event: &ChromeEvent<'_>, offset: u64) {
-        let Some((start, end)) = self.rejects.extent(event, offset) else { return };
-        if event.args.name.bytes.is_empty() {
-            return self.rejects.note("without the name of an operation", offset);
+    /// Notes what an operation takes, unless that is known already. Inputs are written as in a graph: `name`,
+    /// `name:port`, or `^name` for one that passes no data.
+    pub(super) fn set_inputs<'a>(&mut self, name: u32, inputs: impl Iterator<Item = &'a [u8]>) {
+        let mut inputs = inputs.peekable();
+        if inputs.peek().is_none() || self.inputs.contains_key(&name) {
+            return;
         }
-        let name = self.names.raw(event.args.name);
-        let op_type = if event.args.op.bytes.is_empty() { event.name } else { event.args.op };
-        if !event.args.inputs.is_empty() && !self.inputs.contains_key(&name) {
-            let names = &mut self.names;
-            let data = event.args.inputs.iter().filter(|input| !input.bytes.starts_with(b"^"));
-            let inputs = data.map(|input| names.bytes(without_port(&input.text()).as_bytes())).collect();
-            self.inputs.insert(name, inputs);
-        }
-        self.events.push(TimelineEvent {
-            start,
-            end,
-            name,
-            op_type: self.names.raw(op_type),
-            process: self.ids.bytes(event.pid),
-            lane: self.ids.bytes(event.tid),
-            offset,
+        let names = &mut self.names;
+        let data = inputs.filter(|input| !input.starts_with(b"^"));
+        let inputs = data.map(|input| {
+            let (from, port) = parted(input);
+            Input { from: names.bytes(from), port }
         });
+        self.inputs.insert(name, inputs.collect());
     }
 
-    fn warn_at(&mut self, offset: u64, message: String) {
-        self.warnings.push(Warning::new(&self.file, message).at(format!("byte {offset}")));
-    }
-
-    /// Draws the conclusions and gives the trace.
-    pub(super) fn into_trace(mut self, source: &Source, options: &ReadOptions) -> Result<Trace, TraceError> {
-        self.warnings.extend(self.rejects.warnings(&self.file));
-        let processes = self.processes();
-        self.warn_about_unknown(&processes);
-        let own = self.events.iter().map(|event| event.start).min().and_then(absolute);
-        let time_base = find_time_base(source, options, own, &mut [], &mut self.warnings);
-        let base = time_base.base();
-        let (counts, census) = self.counts(&processes, base, options.census);
-        let step = step_in_name(&self.file);
-        let source_name = self.names.find(SOURCE);
-        let source = TraceSource { file: self.file.clone(), time_base, counts, ..TraceSource::default() };
-        let mut trace = Trace { sources: vec![source], census, ..Trace::default() };
+    /// The trace of the step, its times moved by `base`.
+    fn trace(self, base: Nanos, takes_census: bool) -> Trace {
+        let mut trace = Trace { warnings: self.rejects.warnings(&self.file), ..Trace::default() };
+        let listed = listed(&self.device_names);
+        trace.warnings.extend(self.unknown_devices(&listed));
+        let (counts, census) = self.counts(&listed, base, takes_census);
+        trace.sources.push(TraceSource { counts, ..TraceSource::default() });
+        trace.census = census;
         let ops = self.intern_ops(&mut trace);
+        let source = self.names.find(SOURCE);
         let mut lanes: IndexMap<(u32, u32), Vec<Event>> = IndexMap::new();
-        for event in self.events.iter().filter(|event| Some(event.name) != source_name) {
-            let (Some(Process::Device(_)), Some(op)) = (processes.get(&event.process), ops.get(&event.name))
-            else {
+        for event in self.events.iter().filter(|event| Some(event.name) != source) {
+            let (Some(Listed::Operations(_)), Some(op)) = (listed.get(&event.device), ops.get(&event.name)) else {
                 continue;
             };
-            let active = Event { start: event.start + base, end: event.end + base, op: *op, step };
-            lanes.entry((event.process, event.lane)).or_default().push(active);
+            let active = Event { start: event.start + base, end: event.end + base, op: *op, step: self.step };
+            lanes.entry((event.device, event.lane)).or_default().push(active);
         }
-        for ((process, lane), events) in lanes {
-            if let Some(Process::Device(device)) = processes.get(&process) {
-                let device = trace.device_index(device);
-                let process = self.process_names.get(&process).map(String::as_str).unwrap_or_default();
-                trace.lanes.push(Lane::new(device, format!("{process} lane {}", self.ids.get(lane)), events));
+        for ((device, lane), events) in lanes {
+            if let Some(Listed::Operations(placed)) = listed.get(&device) {
+                let index = trace.device_index(placed);
+                let device = self.device_names.get(&device).map(String::as_str).unwrap_or_default();
+                trace.lanes.push(Lane::new(index, format!("{device} lane {}", self.ids.get(lane)), events));
             }
         }
-        self.warn_about_overlap(&processes);
-        trace.warnings = self.warnings;
-        if trace.lanes.is_empty() {
-            let what = "the timeline holds no operation on a device; record it with tf.estimator.ProfilerHook or \
-                        timeline.Timeline(run_metadata.step_stats)";
-            return Err(TraceError::empty(&self.file, what, &trace.warnings));
-        }
-        Ok(trace)
+        trace
     }
 
     /// Puts the operations, at their places in the model, and the data flow between them into `trace`.
@@ -152,159 +136,105 @@ impl Recording {
         }
         let graph = Graph::new(&types, &self.inputs, &self.names);
         let placed = places(&graph);
-        let insert = |op: &Op| trace.model.insert(op.clone(), Facts::default());
-        let nodes: Vec<NodeId> = placed.iter().map(insert).collect();
+        let insert = |(op, name): (&Op, &u32)| trace.model.insert(op.clone(), self.facts(*name, &op.op_type));
+        let nodes: Vec<NodeId> = placed.iter().zip(types.keys()).map(insert).collect();
         for (from, to) in graph.edges() {
             trace.model.connect(nodes[from], nodes[to]);
         }
         placed.into_iter().zip(types.keys()).map(|(op, name)| (*name, trace.ops.intern(op))).collect()
     }
 
-    /// What each process with a known name stands for.
-    fn processes(&self) -> FxHashMap<u32, Process> {
-        let devices = self.process_names.iter().filter_map(|(id, name)| Some((*id, Placement::of(name)?)));
-        let devices: Vec<(u32, Placement)> = devices.collect();
-        let all_streams: Vec<Device> = devices
-            .iter()
-            .filter(|(_, placement)| placement.all_streams)
-            .map(|(_, placement)| placement.device.clone())
-            .collect();
-        let process = |placement: Placement| {
-            if placement.one_stream && all_streams.contains(&placement.device) {
-                Process::Repeated(placement.device)
-            } else {
-                Process::Device(placement.device)
-            }
-        };
-        devices.into_iter().map(|(id, placement)| (id, process(placement))).collect()
+    /// What is known about the tensors of an operation. Inputs are all known or none is: a place in the list has a
+    /// meaning.
+    fn facts(&self, name: u32, op_type: &str) -> Facts {
+        if self.outputs.is_empty() {
+            return Facts::default();
+        }
+        let made = self.outputs.get(&name);
+        let shape = |input: &Input| self.outputs.get(&input.from)?.shape(input.port).cloned();
+        let taken: Option<Vec<_>> = self.inputs.get(&name).into_iter().flatten().map(shape).collect();
+        let inputs = taken.unwrap_or_default();
+        let outputs = made.map(Tensors::shapes).unwrap_or_default();
+        Facts {
+            flops: flops(op_type, &inputs, &outputs),
+            output_bytes: made.map(Tensors::bytes),
+            inputs,
+            outputs,
+            ..Facts::default()
+        }
     }
 
     fn counts(
         &self,
-        processes: &FxHashMap<u32, Process>,
+        listed: &FxHashMap<u32, Listed>,
         base: Nanos,
         takes_census: bool,
     ) -> (Vec<ReadCount>, Census) {
         let mut counter = Counter::new(takes_census);
         for event in &self.events {
-            let is_operation = matches!(processes.get(&event.process), Some(Process::Device(_)));
-            counter.note(event.process, event.start, event.end, is_operation);
+            let is_operation = matches!(listed.get(&event.device), Some(Listed::Operations(_)));
+            counter.note(event.device, event.start, event.end, is_operation);
         }
-        counter.finish(base, |process| match processes.get(process)? {
-            Process::Device(device) => Some((device.clone(), "Op".to_owned())),
-            Process::Repeated(device) => Some((device.clone(), "Op repeated by stream".to_owned())),
+        counter.finish(base, |device| match listed.get(device)? {
+            Listed::Operations(device) => Some((device.clone(), "Op".to_owned())),
+            Listed::Repeated(device) => Some((device.clone(), "Op repeated by stream".to_owned())),
         })
     }
 
-    fn warn_about_unknown(&mut self, processes: &FxHashMap<u32, Process>) {
-        let unknown: Vec<u64> = self
-            .events
-            .iter()
-            .filter(|event| !processes.contains_key(&event.process))
-            .map(|event| event.offset)
-            .collect();
-        if let Some(first) = unknown.first() {
-            let message = format!(
-                "{} events of processes that are no device are left out; the first stands here",
-                unknown.len()
-            );
-            self.warn_at(*first, message);
-        }
-    }
-
-    /// The writer gives each event of a lane its own time; where two overlap, the file is not what it seems.
-    fn warn_about_overlap(&mut self, processes: &FxHashMap<u32, Process>) {
-        let mut events: Vec<&TimelineEvent> = self
-            .events
-            .iter()
-            .filter(|event| matches!(processes.get(&event.process), Some(Process::Device(_))))
-            .collect();
-        events.sort_by_key(|event| (event.process, event.lane, event.start, event.end));
-        let overlap = |pair: &&[&TimelineEvent]| {
-            (pair[0].process, pair[0].lane) == (pair[1].process, pair[1].lane) && pair[1].start < pair[0].end
-        };
-        let overlaps: Vec<u64> = events.windows(2).filter(overlap).map(|pair| pair[1].offset).collect();
-        if let Some(first) = overlaps.first() {
-            let message = format!(
-                "{} events overlap another in the same lane, which a lane does not allow; the one that began last counts as active. The first stands here",
-                overlaps.len()
-            );
-            self.warn_at(*first, message);
-        }
+    fn unknown_devices(&self, listed: &FxHashMap<u32, Listed>) -> Option<Warning> {
+        let mut unknown = self.events.iter().filter(|event| !listed.contains_key(&event.device));
+        let first = unknown.next()?;
+        let message = format!(
+            "{} events of processes that are no device are left out; the first stands here",
+            1 + unknown.count()
+        );
+        Some(Warning::new(&self.file, message).at(format!("byte {}", first.offset)))
     }
 }
 
-impl ChromeVisitor for Recording {
-    fn header(&mut self, _key: &str, _value: &[u8]) {}
-
-    fn event(&mut self, event: &ChromeEvent<'_>, offset: u64) -> bool {
-        self.read += 1;
-        match event.phase {
-            b'X' => self.complete(event, offset),
-            b'M' if event.name.bytes == b"process_name" => {
-                let process = self.ids.bytes(event.pid);
-                self.process_names.insert(process, event.args.name.text());
-            }
-            _ => {}
-        }
-        true
+/// The trace of a file that records these steps. `warnings` are what reading them gave; `how_to_record` is for those
+/// whose file holds nothing.
+pub(super) fn trace_of(
+    recordings: Vec<Recording>,
+    mut warnings: Vec<Warning>,
+    source: &Source,
+    options: &ReadOptions,
+    how_to_record: &str,
+) -> Result<Trace, TraceError> {
+    let starts = recordings.iter().flat_map(|recording| &recording.events).map(|event| event.start);
+    let own = starts.min().and_then(absolute);
+    let time_base = find_time_base(source, options, own, &mut [], &mut warnings);
+    let mut trace = Trace { warnings, ..Trace::default() };
+    for recording in recordings {
+        trace.merge(recording.trace(time_base.base(), options.census));
     }
-}
-
-/// Where the events of a process happened.
-struct Placement {
-    device: Device,
-    all_streams: bool,
-    one_stream: bool,
-}
-
-impl Placement {
-    /// Understands `/job:localhost/replica:0/task:0/device:CPU:0 Compute`, `/device:GPU:0/stream:all Compute`,
-    /// `/gpu:0/memcpy Compute`. What a job schedules on a GPU happens on the host.
-    fn of(process: &str) -> Option<Placement> {
-        let name = process.strip_suffix(" Compute")?.to_ascii_lowercase();
-        let part = |key: &str| name.split('/').find_map(|part| part.strip_prefix(key));
-        let index = |text: &str| text.parse::<u32>().ok();
-        let gpu = name.find("gpu:").and_then(|at| index(name[at + 4..].split(['/', ' ']).next()?));
-        let stream = part("stream:");
-        let on_gpu = stream.is_some() || name.contains("memcpy") || part("job:").is_none();
-        let device = match gpu {
-            Some(index) if on_gpu => Device::new(DeviceClass::Gpu, index),
-            Some(_) => Device::new(DeviceClass::Cpu, 0),
-            None => {
-                let at = name.find("cpu")?;
-                let number = name[at + 3..].trim_start_matches(':').split('/').next().and_then(index);
-                Device::new(DeviceClass::Cpu, number.unwrap_or(0))
-            }
-        };
-        let device = match part("job:") {
-            None | Some("localhost") => device,
-            Some(job) => device.on(&format!("{job}-{}", part("task:").unwrap_or("0"))),
-        };
-        Some(Placement {
-            device,
-            all_streams: stream == Some("all"),
-            one_stream: stream.is_some_and(|stream| stream != "all"),
-        })
+    let mut counts: BTreeMap<(Device, String), u64> = BTreeMap::new();
+    for count in trace.sources.drain(..).flat_map(|source| source.counts) {
+        *counts.entry((count.device, count.category)).or_default() += count.events;
     }
-}
-
-/// An input without the number of the output it comes from.
-fn without_port(input: &str) -> &str {
-    match input.rsplit_once(':') {
-        Some((name, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => input,
-    }
-}
-
-/// `ProfilerHook` names its files `timeline-<global step>.json`.
-fn step_in_name(file: &str) -> Step {
-    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
-    let number = name.rsplit_once("timeline-").and_then(|(_, rest)| {
-        let digits: &str = rest.split(|letter: char| !letter.is_ascii_digit()).next()?;
-        digits.parse().ok()
+    let count = |((device, category), events)| ReadCount { device, category, events };
+    trace.sources.push(TraceSource {
+        file: source.name().to_owned(),
+        time_base,
+        counts: counts.into_iter().map(count).collect(),
+        ..TraceSource::default()
     });
-    number.map_or(Step::NONE, Step)
+    if trace.lanes.is_empty() {
+        return Err(TraceError::empty(source.name(), how_to_record, &trace.warnings));
+    }
+    Ok(trace)
+}
+
+/// The name of an input, and the number of the output it is.
+fn parted(input: &[u8]) -> (&[u8], u32) {
+    let digits = input.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let Some((name, port)) = input.split_at_checked(input.len() - digits) else { return (input, 0) };
+    match name.strip_suffix(b":") {
+        Some(name) if digits > 0 => {
+            (name, str::from_utf8(port).ok().and_then(|port| port.parse().ok()).unwrap_or(u32::MAX))
+        }
+        _ => (input, 0),
+    }
 }
 
 #[cfg(test)]
@@ -312,33 +242,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processes_name_their_devices() {
-        for (process, device) in [
-            ("/job:localhost/replica:0/task:0/device:CPU:0 Compute", Some("host/cpu:0")),
-            ("/job:localhost/replica:0/task:0/device:GPU:1 Compute", Some("host/cpu:0")),
-            ("/device:GPU:1/stream:all Compute", Some("host/gpu:1")),
-            ("/device:GPU:0/memcpy Compute", Some("host/gpu:0")),
-            ("/gpu:0 Compute", Some("host/gpu:0")),
-            ("/host:CPU Compute", Some("host/cpu:0")),
-            ("/job:worker/replica:0/task:3/device:CPU:0 Compute", Some("worker-3/cpu:0")),
-            ("/job:localhost/replica:0/task:0/device:CPU:0 Tensors", None),
-            ("Allocators", None),
-        ] {
-            let placed = Placement::of(process).map(|placement| placement.device.to_string());
-            assert_eq!(placed.as_deref(), device, "{process}");
-        }
-    }
-
-    #[test]
-    fn the_step_stands_in_the_file_name() {
-        assert_eq!(step_in_name("runs/timeline-28.json.gz"), Step(28));
-        assert_eq!(step_in_name("my_timeline-5.json"), Step(5));
-        assert_eq!(step_in_name("trace.json"), Step::NONE);
-    }
-
-    #[test]
     fn ports_are_no_part_of_a_name() {
-        assert_eq!(without_port("bert/Split:2"), "bert/Split");
-        assert_eq!(without_port("a:b"), "a:b");
+        for (input, name, port) in
+            [("bert/Split:2", "bert/Split", 2), ("a:b", "a:b", 0), ("a:", "a:", 0), ("a1", "a1", 0), ("7", "7", 0)]
+        {
+            assert_eq!(parted(input.as_bytes()), (name.as_bytes(), port), "{input}");
+        }
+        assert_eq!(parted(b"a:99999999999"), (&b"a"[..], u32::MAX));
     }
 }

@@ -1,0 +1,66 @@
+//! What the names in a module tell about where its instructions stand.
+
+use super::module::{Instruction, Module};
+use super::scope::{Place, place};
+
+/// Opcodes that take no time within a fusion: they only change how elements are numbered.
+const FREE: &[&str] = &["bitcast", "broadcast", "constant", "get-tuple-element", "iota", "parameter", "tuple"];
+
+/// Opcodes that run the instructions of the computations they call. A reduction calls one as well, but that is what
+/// it does to two elements, and has no place of its own.
+const RUNS: &[&str] = &["async-start", "call", "conditional", "custom-call", "fusion", "while"];
+
+/// The places of all instructions, as far as names tell.
+#[derive(Debug)]
+pub(super) struct Places {
+    /// By their own names.
+    own: Vec<Option<Place>>,
+    /// By a name inside: the last one, nearest to the result.
+    inside: Vec<Option<Place>>,
+}
+
+impl Places {
+    pub(super) fn of(module: &Module) -> Places {
+        let named = |instruction: &Instruction| {
+            // The name of a parameter is that of an argument.
+            if &*instruction.opcode == "parameter" { None } else { place(&instruction.op_name) }
+        };
+        let own: Vec<Option<Place>> = module.instructions.iter().map(named).collect();
+        let mut places = Places { own, inside: Vec::with_capacity(module.computations.len()) };
+        // Callees stand before their callers.
+        for computation in 0..module.computations.len() {
+            let mut found = None;
+            for (index, instruction) in module.inside(computation) {
+                if found.is_none() || !is_free(instruction) {
+                    found = places.get(module, index).or(found);
+                }
+            }
+            let found = found.cloned();
+            places.inside.push(found);
+        }
+        places
+    }
+
+    /// The place that an instruction's own name tells.
+    pub(super) fn own(&self, index: usize) -> Option<&Place> {
+        self.own[index].as_ref()
+    }
+
+    /// The place that an instruction's own name tells, or a name inside it.
+    pub(super) fn get(&self, module: &Module, index: usize) -> Option<&Place> {
+        let instruction = &module.instructions[index];
+        let inside = |called: &usize| self.inside.get(*called)?.as_ref();
+        self.own(index)
+            .or_else(|| if runs(instruction) { instruction.called.iter().find_map(inside) } else { None })
+    }
+}
+
+/// Whether an instruction takes no time within a fusion.
+pub(super) fn is_free(instruction: &Instruction) -> bool {
+    FREE.contains(&&*instruction.opcode)
+}
+
+/// Whether the time of what an instruction calls is its own time.
+pub(super) fn runs(instruction: &Instruction) -> bool {
+    RUNS.contains(&&*instruction.opcode)
+}

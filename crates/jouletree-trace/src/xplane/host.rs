@@ -1,0 +1,168 @@
+//! The events of the host's threads.
+
+use jouletree_model::{Device, DeviceClass, Event, Marker, Nanos, Step};
+
+use crate::time_base::wall_in_name;
+use crate::wire::Fields;
+
+use super::kinds::{Kind, Sort, kinds};
+use super::ops::Slot;
+use super::recording::{Recording, lines, run};
+use super::space::{LineHead, Plane};
+use super::stats::{RawEvent, next_message};
+use super::xla::XlaStats;
+
+/// How many bytes an event takes at least, as profilers write them; a guess that only saves moving memory.
+const EVENT_BYTES: usize = 32;
+
+/// Goes through all threads of a plane.
+pub(super) fn read_plane<'a>(recording: &mut Recording<'a>, number: usize, plane: &Plane<'a>) {
+    if plane.lines.is_empty() {
+        return;
+    }
+    let reader = HostPlane {
+        number,
+        kinds: kinds(plane, &mut recording.ops),
+        xla: XlaStats::of(plane),
+        step: plane.stat_id("step_num"),
+        call: plane.stat_id("tf_function_call"),
+        walls: [plane.stat_id("wall_ns"), plane.stat_id("wall")],
+        device: Device::new(DeviceClass::Cpu, 0),
+        plane,
+    };
+    for (head, line) in lines(plane) {
+        reader.read_line(recording, &head, line);
+    }
+}
+
+/// A plane of the host and what is known about its names.
+struct HostPlane<'p, 'a> {
+    number: usize,
+    plane: &'p Plane<'a>,
+    kinds: Vec<Kind>,
+    /// The statistics of compiled operations, if there are such.
+    xla: Option<XlaStats>,
+    /// The statistics that tell a step, the call of a function, the time of day.
+    step: Option<i64>,
+    call: Option<i64>,
+    walls: [Option<i64>; 2],
+    device: Device,
+}
+
+impl<'a> HostPlane<'_, 'a> {
+    fn read_line(&self, recording: &mut Recording<'a>, head: &LineHead, line: &'a [u8]) {
+        let category = recording.category(&self.device, head.kind());
+        let listener = recording.category(&self.device, "ThreadpoolListener");
+        let takes_census = recording.takes_census();
+        let line_start = recording.line_start(head);
+        let is_data = head.kind().starts_with("tf_data");
+        let runs_operations = head.kind().starts_with("tf_Compute");
+        let mut events: Vec<Event> = Vec::with_capacity(line.len() / EVENT_BYTES);
+        let (mut counted, mut listened) = (0, 0);
+        let mut before = Slot::NONE;
+        let mut fields = Fields::new(line);
+        while let Some(message) = next_message(&mut fields) {
+            let raw = RawEvent::read(message);
+            let Some((start, end)) = extent(&raw, line_start) else {
+                recording.reject(&raw, message);
+                continue;
+            };
+            let Some(kind) = self.plane.events.index(raw.name).and_then(|index| self.kinds.get(index)) else {
+                recording.nameless(message);
+                counted += 1;
+                continue;
+            };
+            let runs = events.len();
+            match kind.sort {
+                Sort::Op => events.push(run(start, end, if is_data { kind.data_op } else { kind.op }, Step::NONE)),
+                Sort::Listener => {
+                    listened += 1;
+                    if takes_census {
+                        recording.note(listener, start, end, false);
+                    }
+                    continue;
+                }
+                Sort::Other => {}
+                Sort::PerhapsOp if is_data => events.push(run(start, end, kind.data_op, Step::NONE)),
+                Sort::PerhapsOp if runs_operations => events.push(run(start, end, kind.op, Step::NONE)),
+                Sort::PerhapsOp => {}
+                Sort::Sum => {
+                    recording.ops.note_before(kind.op, before);
+                    events.push(run(start, end, kind.op, Step::NONE));
+                }
+                Sort::Unknown => self.look(recording, &raw, start, end, &mut events),
+                Sort::Marker => self.mark(recording, &raw, start),
+            }
+            counted += 1;
+            let is_operation = events.len() > runs;
+            if is_operation {
+                before = kind.op;
+            }
+            if takes_census {
+                recording.note(category, start, end, is_operation);
+            }
+        }
+        recording.note_damage(line, fields.damage());
+        if events.capacity() / 2 > events.len() {
+            events.shrink_to_fit();
+        }
+        recording.events += counted + listened;
+        if !takes_census {
+            recording.count(category, counted);
+            recording.count(listener, listened);
+        }
+        recording.add_lane(self.number, head, &self.device, head.name.clone(), events);
+    }
+
+    /// Looks at the statistics of an event whose name does not tell what it is.
+    fn look(
+        &self,
+        recording: &mut Recording<'a>,
+        raw: &RawEvent<'a>,
+        start: Nanos,
+        end: Nanos,
+        events: &mut Vec<Event>,
+    ) {
+        if self.xla.is_none() && self.step.is_none() && self.call.is_none() {
+            return;
+        }
+        if let Some(xla) = &self.xla
+            && let Some(found) = xla.of_event(raw)
+        {
+            return xla.add_runs(recording, self.plane, self.number, &found, (start, end), events);
+        }
+        for stat in raw.stats() {
+            match stat.value.integer() {
+                Some(number) if Some(stat.id) == self.step => recording.steps.mark(start, end, number),
+                _ if Some(stat.id) == self.call => recording.steps.call((self.number, raw.name), start, end),
+                _ => {}
+            }
+        }
+    }
+
+    /// Takes the time of day from an event that carries it, in a statistic or in its name.
+    fn mark(&self, recording: &mut Recording<'a>, raw: &RawEvent<'a>, start: Nanos) {
+        let stats = raw.stats().filter(|stat| self.walls.contains(&Some(stat.id)));
+        let in_stats = stats.filter_map(|stat| match stat.value.integer() {
+            Some(wall) => Some(Nanos(wall)),
+            None => std::str::from_utf8(self.plane.text(stat.value)?).ok()?.trim().parse().ok().map(Nanos),
+        });
+        let in_name = || wall_in_name(&String::from_utf8_lossy(self.plane.events.get(raw.name)?.name));
+        if let Some(wall) = in_stats.last().or_else(in_name) {
+            recording.markers.push(Marker { wall, at: start });
+        }
+    }
+}
+
+/// When an event ran, in whole nanoseconds; `None` when it has no time.
+#[inline]
+pub(super) fn extent(event: &RawEvent<'_>, line_start: Nanos) -> Option<(Nanos, Nanos)> {
+    if event.damaged || event.is_sum || event.duration < 0 {
+        return None;
+    }
+    let at = |picoseconds: i64| match u64::try_from(picoseconds) {
+        Ok(picoseconds) => line_start + Nanos((picoseconds / 1000) as i64),
+        Err(_) => line_start + Nanos(picoseconds.div_euclid(1000)),
+    };
+    Some((at(event.offset), at(event.offset.saturating_add(event.duration))))
+}

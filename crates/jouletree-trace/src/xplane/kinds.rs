@@ -1,0 +1,115 @@
+//! What the events of the host are, told once for every name and not for every event.
+
+use std::str::from_utf8;
+
+use super::names::{Named, Place, data_op, iterator_op, places};
+use super::ops::{Ops, Slot};
+use super::space::{EventName, Plane};
+
+/// What the events with one name are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Kind {
+    /// The operation they are runs of …
+    pub(super) op: Slot,
+    /// … and the one they are runs of in a thread of the input pipeline.
+    pub(super) data_op: Slot,
+    pub(super) sort: Sort,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sort {
+    /// A run of an operation.
+    Op,
+    /// The same, when it stands in a thread that runs operations; the name alone is not enough.
+    PerhapsOp,
+    /// A sum of gradients, whose place is told by what ran before it.
+    Sum,
+    /// What a thread pool notes about itself, without any duration.
+    Listener,
+    /// Something around operations or beside them.
+    Other,
+    /// Its statistics may tell that it is an operation of XLA, or a step.
+    Unknown,
+    /// It carries the time of day.
+    Marker,
+}
+
+/// Names of containers, of which there are as many as of operations.
+const CONTAINERS: [&str; 9] = [
+    "ExecutorState::",
+    "ExecutorDoneCallback",
+    "ThunkExecutor::",
+    "MemoryAllocation",
+    "MemoryDeallocation",
+    "KernelAndDeviceFunc::",
+    "Eager",
+    "end: ",
+    "ParallelFor",
+];
+
+/// What every name of the plane stands for, in the order of its table.
+pub(super) fn kinds(plane: &Plane<'_>, ops: &mut Ops) -> Vec<Kind> {
+    let names: Vec<EventName<'_>> = plane.events.iter().map(|(_, name)| *name).collect();
+    let displayed: Vec<Option<Named<'_>>> = names.iter().map(displayed_op).collect();
+    let any_displayed = displayed.iter().any(Option::is_some);
+    // Without graphs there are no scopes.
+    let is_eager =
+        displayed.iter().flatten().all(|op| !op.name.contains('/')) && plane.stat_id("hlo_op").is_none();
+    let found: Vec<Option<Named<'_>>> =
+        if any_displayed { displayed } else { names.iter().map(undisplayed_op).collect() };
+    let placed = places(&found.iter().flatten().copied().collect::<Vec<_>>());
+    let mut placed = placed.into_iter();
+    let mut kind = |(name, op): (&EventName<'_>, &Option<Named<'_>>)| {
+        let Some(named) = op else { return other(name, is_eager, ops) };
+        let sort = if any_displayed { Sort::Op } else { Sort::PerhapsOp };
+        let data_op = ops.add(data_op(*named));
+        match placed.next() {
+            Some(Place::At(op)) => Kind { op: ops.add(op), data_op, sort },
+            Some(Place::SumOfGradients(op)) => Kind { op: ops.add_sum(op), data_op, sort: Sort::Sum },
+            None => Kind { op: data_op, data_op, sort },
+        }
+    };
+    names.iter().zip(&found).map(&mut kind).collect()
+}
+
+/// An operation is an event whose name ends in its type, which is what the viewer shows.
+fn displayed_op<'a>(event: &EventName<'a>) -> Option<Named<'a>> {
+    let name = from_utf8(event.name).ok()?;
+    let op_type = from_utf8(event.display).ok().filter(|op_type| !op_type.is_empty())?;
+    let name = name.strip_suffix(op_type)?.strip_suffix(':')?;
+    (!name.is_empty() && !name.ends_with(':') && !op_type.contains(':')).then_some(Named { name, op_type })
+}
+
+/// The same where the writer left out what the viewer shows: `name:Type`, the type an identifier in camel case.
+fn undisplayed_op<'a>(event: &EventName<'a>) -> Option<Named<'a>> {
+    let (name, op_type) = from_utf8(event.name).ok()?.rsplit_once(':')?;
+    let is_type = op_type.starts_with(|first: char| first == '_' || first.is_ascii_uppercase())
+        && op_type.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric());
+    let is_name = !name.is_empty() && !name.ends_with(':') && !name.contains([' ', '(']);
+    (is_type && is_name).then_some(Named { name, op_type })
+}
+
+fn other(event: &EventName<'_>, is_eager: bool, ops: &mut Ops) -> Kind {
+    let name = String::from_utf8_lossy(event.name);
+    let op = |slot| Kind { op: slot, data_op: slot, sort: Sort::Op };
+    let sort = |sort| Kind { op: Slot::NONE, data_op: Slot::NONE, sort };
+    if name.starts_with("ThreadpoolListener") {
+        return sort(Sort::Listener);
+    }
+    if name == "MARK" || name.contains("wall_ns=") {
+        return sort(Sort::Marker);
+    }
+    if let Some(iterator) = iterator_op(&name) {
+        return op(ops.add(iterator));
+    }
+    // Without graphs the calls of operations are all there is.
+    if let (true, Some(called)) = (is_eager, name.strip_prefix("EagerLocalExecute: "))
+        && !called.is_empty()
+        && !called.starts_with("__")
+    {
+        return op(ops.add_eager(called, &name));
+    }
+    let is_container =
+        CONTAINERS.iter().any(|container| name.starts_with(container)) || name.starts_with("Iterator::");
+    sort(if is_container { Sort::Other } else { Sort::Unknown })
+}

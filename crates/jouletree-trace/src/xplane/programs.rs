@@ -1,0 +1,108 @@
+//! Programs that XLA compiled: the modules in the file, and where the time of their instructions goes.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use jouletree_model::{ModelTree, Op, Pass};
+
+use crate::hlo::HloModule;
+
+use super::space::{EventName, Space};
+use super::stats::{Stat, StatValue};
+
+/// The compiled modules of a file; each is read when an instruction of it first runs.
+#[derive(Default)]
+pub(super) struct Programs<'a> {
+    programs: Vec<Program<'a>>,
+    by_id: FxHashMap<i64, usize>,
+    by_name: FxHashMap<String, Vec<usize>>,
+    /// How many instructions ran of which nothing is known but their name.
+    pub(super) unknown: u64,
+}
+
+struct Program<'a> {
+    proto: &'a [u8],
+    module: Option<Option<HloModule>>,
+    used: FxHashSet<String>,
+}
+
+impl<'a> Programs<'a> {
+    /// Finds the modules: entries that carry an `Hlo Proto`, called `jit_step(42)`.
+    pub(super) fn of(space: &Space<'a>) -> Programs<'a> {
+        let mut found = Programs::default();
+        for plane in &space.planes {
+            let proto = plane.stat_id("Hlo Proto").or_else(|| plane.stat_id("hlo_proto"));
+            let Some(proto) = proto else { continue };
+            let program = plane.stat_id("program_id");
+            for (id, event) in plane.events.iter() {
+                found.add(id, event, proto, program);
+            }
+        }
+        found
+    }
+
+    fn add(&mut self, id: i64, event: &EventName<'a>, proto_stat: i64, program_stat: Option<i64>) {
+        let name = String::from_utf8_lossy(event.name);
+        let (name, number) = match name.strip_suffix(')').and_then(|name| name.rsplit_once('(')) {
+            Some((name, number)) => (name, number.parse::<u64>().ok().map(|number| number as i64)),
+            None => (&*name, None),
+        };
+        let (mut proto, mut program) = (None, number);
+        for stat in Stat::of_name(event.message) {
+            match stat.value {
+                StatValue::Text(bytes) if stat.id == proto_stat => proto = Some(bytes),
+                StatValue::Integer(number) if Some(stat.id) == program_stat => program = Some(number),
+                _ => {}
+            }
+        }
+        let Some(proto) = proto else { return };
+        let index = self.programs.len();
+        self.programs.push(Program { proto, module: None, used: FxHashSet::default() });
+        self.by_id.insert(program.unwrap_or(id), index);
+        self.by_name.entry(name.to_owned()).or_default().push(index);
+    }
+
+    /// Whether the file holds the module of a program.
+    pub(super) fn has(&self, program: i64) -> bool {
+        self.by_id.contains_key(&program)
+    }
+
+    /// Where the time of an instruction goes, and which share of it.
+    pub(super) fn parts(&mut self, instruction: &str, module: &str, program: Option<i64>) -> Vec<(Op, f64)> {
+        let by_id = program.and_then(|program| self.by_id.get(&program)).copied();
+        let named = self.by_name.get(module).map(Vec::as_slice).unwrap_or_default();
+        let candidates: Vec<usize> = match by_id {
+            Some(index) => vec![index],
+            None => named.to_vec(),
+        };
+        for index in candidates {
+            if let Some(parts) = self.programs.get_mut(index).and_then(|program| program.parts(instruction)) {
+                return parts;
+            }
+        }
+        self.unknown += 1;
+        let path = if module.is_empty() { instruction.to_owned() } else { format!("{module}/{instruction}") };
+        let op_type = match instruction.rsplit_once('.') {
+            Some((stem, number)) if !stem.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => stem,
+            _ => instruction,
+        };
+        vec![(Op::new(path, op_type, instruction, Pass::Forward), 1.0)]
+    }
+
+    /// Adds what the modules tell about the instructions that ran.
+    pub(super) fn add_to(&self, model: &mut ModelTree) {
+        for program in &self.programs {
+            if let Some(Some(module)) = &program.module {
+                module.add_to(model, &|instruction| program.used.contains(instruction));
+            }
+        }
+    }
+}
+
+impl Program<'_> {
+    fn parts(&mut self, instruction: &str) -> Option<Vec<(Op, f64)>> {
+        let module = self.module.get_or_insert_with(|| HloModule::parse(self.proto)).as_ref()?;
+        let parts = module.parts(instruction).filter(|parts| !parts.is_empty())?;
+        self.used.insert(instruction.to_owned());
+        Some(parts.iter().map(|part| (part.op.clone(), part.share)).collect())
+    }
+}

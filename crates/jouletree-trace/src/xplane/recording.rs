@@ -1,0 +1,240 @@
+//! What was read from an XPlane file so far, and the trace made of it.
+
+use indexmap::{IndexMap, IndexSet};
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use jouletree_model::{Device, Event, Lane, Marker, Nanos, OpId, Step, Trace, TraceSource, Warning};
+
+use crate::census::Counter;
+use crate::error::TraceError;
+use crate::options::ReadOptions;
+use crate::rejects::Rejects;
+use crate::source::Source;
+use crate::time_base::{absolute, find_time_base};
+
+use super::ops::{Ops, Slot};
+use super::programs::Programs;
+use super::space::{LineHead, Plane, Space, position};
+use super::stats::RawEvent;
+use super::steps::Steps;
+use super::xla::Instructions;
+
+/// Everything of interest in one file. Times are by the file's own clock.
+pub(super) struct Recording<'a> {
+    file: &'a [u8],
+    /// How many events were met.
+    pub(super) events: u64,
+    /// Where the first damaged line is damaged.
+    pub(super) damage: Option<usize>,
+    pub(super) ops: Ops,
+    pub(super) steps: Steps,
+    pub(super) programs: Programs<'a>,
+    pub(super) instructions: Instructions,
+    pub(super) markers: Vec<Marker>,
+    pub(super) rejects: Rejects,
+    counter: Counter<usize>,
+    categories: IndexSet<(Device, String), FxBuildHasher>,
+    lanes: IndexMap<LaneKey, OpenLane, FxBuildHasher>,
+    /// When the profile began, if the file says, or zero when its times are times of day.
+    base: Option<Nanos>,
+    host: Option<String>,
+}
+
+/// Lines of a plane with the same number and name are one.
+type LaneKey = (usize, i64, String);
+
+struct OpenLane {
+    device: Device,
+    label: String,
+    events: Vec<Event>,
+}
+
+/// The lines of a plane with what stands at their heads.
+pub(super) fn lines<'a>(plane: &Plane<'a>) -> Vec<(LineHead, &'a [u8])> {
+    plane.lines.iter().map(|line| (LineHead::read(line), *line)).collect()
+}
+
+impl<'a> Recording<'a> {
+    pub(super) fn new(file: &'a [u8], space: &Space<'a>, takes_census: bool) -> Recording<'a> {
+        let starts = || space.planes.iter().flat_map(|plane| &plane.lines).map(|line| LineHead::read(line).start);
+        Recording {
+            file,
+            events: 0,
+            damage: None,
+            ops: Ops::default(),
+            steps: Steps::default(),
+            programs: Programs::of(space),
+            instructions: Instructions::default(),
+            markers: Vec::new(),
+            rejects: Rejects::default(),
+            counter: Counter::new(takes_census),
+            categories: IndexSet::default(),
+            lanes: IndexMap::default(),
+            base: space.profile_start().or_else(|| starts().find_map(absolute)),
+            host: space.host.clone(),
+        }
+    }
+
+    /// Whether the extent of every event is wanted.
+    pub(super) fn takes_census(&self) -> bool {
+        self.counter.takes_census()
+    }
+
+    /// When a line began. It should be a time of day, but most are relative to the start of the profile.
+    pub(super) fn line_start(&self, head: &LineHead) -> Nanos {
+        match (absolute(head.start), self.base) {
+            (Some(_), Some(base)) => head.start - base,
+            _ => head.start,
+        }
+    }
+
+    /// The number under which events of a category are counted.
+    pub(super) fn category(&mut self, device: &Device, name: &str) -> usize {
+        self.categories.insert_full((device.clone(), name.to_owned())).0
+    }
+
+    /// Counts events whose extents are not wanted.
+    pub(super) fn count(&mut self, category: usize, events: u64) {
+        self.counter.count_many(category, events);
+    }
+
+    /// Counts an event with its extent.
+    pub(super) fn note(&mut self, category: usize, start: Nanos, end: Nanos, is_operation: bool) {
+        self.counter.note(category, start, end, is_operation);
+    }
+
+    /// Notes damage at `at` in a line; the first is the one to tell.
+    pub(super) fn note_damage(&mut self, line: &[u8], at: Option<usize>) {
+        let at = at.map(|at| position(self.file, line) + at);
+        self.damage = [self.damage, at].into_iter().flatten().min();
+    }
+
+    /// Rejects an event that has no extent.
+    #[cold]
+    pub(super) fn reject(&mut self, event: &RawEvent<'_>, message: &[u8]) {
+        let what = if event.damaged {
+            "that are damaged"
+        } else if event.is_sum {
+            "that are sums over many runs, without a time,"
+        } else {
+            "with a negative duration"
+        };
+        self.rejects.note(what, position(self.file, message) as u64);
+    }
+
+    /// Notes an event whose name is not in the file.
+    #[cold]
+    pub(super) fn nameless(&mut self, message: &[u8]) {
+        self.rejects.note("whose name is not in the file", position(self.file, message) as u64);
+    }
+
+    /// Adds the runs of operations in a line; their operations are still slots.
+    pub(super) fn add_lane(
+        &mut self,
+        plane: usize,
+        head: &LineHead,
+        device: &Device,
+        label: String,
+        events: Vec<Event>,
+    ) {
+        if events.is_empty() {
+            return;
+        }
+        match self.lanes.entry((plane, head.id, head.name.clone())) {
+            indexmap::map::Entry::Occupied(mut lane) => lane.get_mut().events.extend(events),
+            indexmap::map::Entry::Vacant(lane) => {
+                lane.insert(OpenLane { device: device.clone(), label, events });
+            }
+        }
+    }
+
+    /// Draws the conclusions and gives the trace.
+    pub(super) fn into_trace(
+        mut self,
+        source: &Source,
+        options: &ReadOptions,
+        mut warnings: Vec<Warning>,
+    ) -> Result<Trace, TraceError> {
+        warnings.extend(self.rejects.warnings(source.name()));
+        let time_base = find_time_base(source, options, self.base, &mut self.markers, &mut warnings);
+        let base = time_base.base();
+        let categories = self.categories;
+        let (counts, census) = self.counter.finish(base, |category| categories.get_index(*category).cloned());
+        let mut trace = Trace { census, ..Trace::default() };
+        self.ops.place_sums();
+        warnings.extend(name_warnings(source.name(), &self.ops, &self.programs));
+        let finder = self.steps.finder();
+        let numbers = numbers(&self.ops, &self.lanes, &mut trace);
+        let mut devices: FxHashMap<Device, usize> = FxHashMap::default();
+        for lane in self.lanes.into_values() {
+            let mut events = lane.events;
+            let mut hint = 0;
+            for event in &mut events {
+                event.op = numbers.get(event.op.index()).copied().unwrap_or(event.op);
+                if !finder.is_empty() {
+                    event.step = finder.step(event.start, event.step, &mut hint);
+                }
+                event.start += base;
+                event.end += base;
+            }
+            let device = *devices.entry(lane.device).or_insert_with_key(|device| {
+                trace.devices.push(device.clone());
+                trace.devices.len() - 1
+            });
+            trace.lanes.push(Lane::new(device, lane.label, events));
+        }
+        self.programs.add_to(&mut trace.model);
+        let source_name = source.name().to_owned();
+        if trace.lanes.is_empty() {
+            let what = "the profile holds no run of an operation; record some steps between \
+                        tf.profiler.experimental.start and stop, or jax.profiler.start_trace and stop_trace";
+            return Err(TraceError::empty(&source_name, what, &warnings));
+        }
+        let source = TraceSource {
+            file: source_name,
+            host: self.host,
+            time_base,
+            markers: self.markers,
+            counts,
+            ..TraceSource::default()
+        };
+        trace.sources.push(source);
+        trace.warnings = warnings;
+        Ok(trace)
+    }
+}
+
+/// The numbers that slots have in the trace; operations that did not run get none.
+fn numbers(ops: &Ops, lanes: &IndexMap<LaneKey, OpenLane, FxBuildHasher>, trace: &mut Trace) -> Vec<OpId> {
+    let mut used = vec![false; ops.len()];
+    for event in lanes.values().flat_map(|lane| &lane.events) {
+        if let Some(used) = used.get_mut(event.op.index()) {
+            *used = true;
+        }
+    }
+    ops.numbers(&used, |op| trace.ops.intern(op))
+}
+
+fn name_warnings(file: &str, ops: &Ops, programs: &Programs<'_>) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if ops.eager > 0 {
+        let message = "the program ran without graphs (eagerly), so its operations are known by their types alone; \
+                       run it in a tf.function to see layers";
+        warnings.push(Warning::new(file, message));
+    }
+    if programs.unknown > 0 {
+        let message = format!(
+            "{} compiled instructions are known by their names alone: the file does not hold their modules; let \
+             the profiler write HLO protos to see layers",
+            programs.unknown
+        );
+        warnings.push(Warning::new(file, message));
+    }
+    warnings
+}
+
+/// A run of an operation that is still a slot.
+#[inline]
+pub(super) fn run(start: Nanos, end: Nanos, slot: Slot, step: Step) -> Event {
+    Event { start, end, op: OpId(slot.0), step }
+}
