@@ -84,3 +84,23 @@ pub(super) fn nothing_here(class: &Path, processor: &str) -> Unusable {
         remedy: Some("load the driver, `sudo modprobe intel_rapl_msr` (for AMD, too)".to_owned()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_only_root_may_read_comes_with_every_way_to_read_it() {
+        let zone = Zone { id: "intel-rapl:0".into(), name: None, path: "zone".into(), parent: None };
+        let why = cannot_open(&zone, &io::ErrorKind::PermissionDenied.into());
+        assert!(why.reason.contains("only root may read zone/energy_uj"));
+        let remedy = why.remedy.unwrap();
+        for way in
+            ["jouletree daemon", "setcap cap_dac_read_search+ep", "chmod a+r zone/energy_uj", "chgrp", "udev"]
+        {
+            assert!(remedy.contains(way), "{way}: {remedy}");
+        }
+        let other = cannot_open(&zone, &io::Error::other("it burns"));
+        assert_eq!(other.reason, "zone/energy_uj cannot be opened: it burns");
+    }
+}
