@@ -134,9 +134,8 @@ impl Fake {
                 self.zones.iter().filter(|zone| zone.spec.shows.is_none()).map(|zone| zone.ticks.next()).min();
             let next = next.unwrap_or(self.now + Duration::from_millis(1));
             thread::sleep(next.saturating_sub(begun.elapsed()));
-            let now = begun.elapsed();
-            self.latest = self.latest.max(now.saturating_sub(next));
-            self.advance_to(now)?;
+            self.advance_to(begun.elapsed())?;
+            self.latest = self.latest.max(begun.elapsed().saturating_sub(next));
         }
         Ok(())
     }

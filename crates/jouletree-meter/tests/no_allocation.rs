@@ -1,4 +1,6 @@
 //! Reading a sensor allocates nothing: it happens a thousand times a second, beside the program that is metered.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
 #![allow(unsafe_code, reason = "an allocator can only be written so; it counts and passes everything on")]
 
 mod common;

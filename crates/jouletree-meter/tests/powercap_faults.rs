@@ -1,10 +1,12 @@
 //! What goes wrong ends in a gap or an error, never in a wrong number.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 mod common;
 
 use std::time::Duration;
 
-use common::{MS, Machine, machine, mono, play, roots, tick_bound, usable, words};
+use common::{MS, Machine, machine, mono, play, roots, tick_bound, words};
 use fake_powercap::{Layout, Player};
 use jouletree_meter::{Advance, Counter, Implausible, Mono, Probe, ReadError, Sensor, powercap};
 use jouletree_model::Nanos;
@@ -95,7 +97,7 @@ fn a_counter_that_never_moves_is_dead() {
     let begun = Mono::now();
     let said = words(&Probe::default().living(powercap::discover(&root)));
     assert!(Mono::now() - begun >= Nanos(300_000_000));
-    assert!(said[2].starts_with("cpu:0 psys: it opens but has not moved in 3"), "{said:?}");
+    assert!(said[2].starts_with("cpu:0 psys: it opens but has not moved in "), "{said:?}");
     assert_eq!(said.iter().filter(|word| word.ends_with("usable")).count(), 4, "{said:?}");
 }
 
@@ -104,23 +106,26 @@ fn readings_while_it_plays_by_the_clock_are_true() {
     let script = "start 0.2s before wrap\npackage-0: 50W for 300ms, ramp 50W to 150W for 300ms, square 20W to 80W every 3ms";
     let machine = machine(Layout::OneSocket, script);
     let mut sensor = machine.sensor("cpu:0", None);
-    let root = roots(machine.folder.path());
     let player = Player::start(machine.fake);
-    let mut again = usable(powercap::discover(&root), "cpu:0", None);
     let mut counter = Counter::new(sensor.info());
-    let begun = player.elapsed();
+    // A reading happens at some time between two looks at the clock.
+    let mut reading = || {
+        let (before, count) = (player.elapsed(), sensor.read().unwrap());
+        (before, count, player.elapsed() - before)
+    };
+    let (begun, first, mut unsure) = reading();
+    counter.take(mono(begun), first);
     let mut ended = begun;
-    counter.take(mono(begun), sensor.read().unwrap());
     while ended < begun + Duration::from_secs(1) {
         std::thread::sleep(4 * MS);
-        ended = player.elapsed();
-        let advance = counter.take(mono(ended), sensor.read().unwrap());
+        let (at, count, took) = reading();
+        let advance = counter.take(mono(at), count);
         assert!(matches!(advance, Advance::By(_)), "{advance:?}");
+        (ended, unsure) = (at, unsure.max(took));
     }
-    assert!(again.read().is_ok());
     let truth = player.oracle().energy("package-0", begun, ended).unwrap().0;
-    let late = player.stop().unwrap().latest().as_secs_f64();
+    let late = (player.stop().unwrap().latest() + unsure).as_secs_f64();
     let counted = counter.total() as f64 * 1e-6;
-    println!("counted {counted:.4} J, played {truth:.4} J, the player was late by up to {:.3} ms", late * 1e3);
-    assert!((counted - truth).abs() < tick_bound(150.0) + 2.0 * 150.0 * (late + 2e-3), "{counted} {truth} {late}");
+    println!("counted {counted:.4} J, played {truth:.4} J; player and reader were late by {:.3} ms", late * 1e3);
+    assert!((counted - truth).abs() < tick_bound(150.0) + 2.0 * 150.0 * late, "{counted} {truth} {late}");
 }

@@ -1,5 +1,7 @@
 //! Every layout of a powercap tree is understood: names, devices, domains, ranges, and nothing twice.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 mod common;
 
 use std::fs;
@@ -46,7 +48,8 @@ fn zones_are_known_by_their_names() {
 fn ranges_and_steps_are_each_zones_own() {
     let client = machine(Layout::Client, "");
     let package = client.sensor("cpu:0", None).info().clone();
-    assert_eq!((package.range, package.step), (Some(262_143_328_850), 61.034_999_999_924_32));
+    assert_eq!(package.range, Some(262_143_328_850));
+    assert!((package.step - 61.035).abs() < 1e-6);
     let dram = client.sensor("dram:0", None).info().clone();
     assert_eq!(dram.range, Some(65_712_999_613));
     assert!((dram.step - 15.3).abs() < 1e-6);

@@ -1,6 +1,7 @@
 //! What several tests of meters need.
 
-#![allow(dead_code, reason = "each test uses a part of it")]
+// Each test file uses its part of this.
+#![allow(dead_code, clippy::unwrap_used, clippy::panic)]
 
 use std::path::Path;
 use std::time::Duration;
