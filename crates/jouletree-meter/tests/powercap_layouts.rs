@@ -5,6 +5,7 @@
 mod common;
 
 use std::fs;
+use std::time::Duration;
 
 use common::{MS, machine, mono, roots, tick_bound, usable, words};
 use fake_powercap::{Layout, Player};
@@ -85,7 +86,7 @@ fn the_dies_of_a_socket_are_added_up_through_their_wraps() {
     let (counter, _) = common::play(&mut dies, sensor.as_mut(), [100 * MS; 40]);
     let truth: f64 = ["package-0-die-0", "package-0-die-1"]
         .iter()
-        .map(|die| dies.fake.oracle().energy(die, 0 * MS, dies.fake.now()).unwrap().0)
+        .map(|die| dies.fake.oracle().energy(die, Duration::ZERO, dies.fake.now()).unwrap().0)
         .sum();
     let counted = counter.total() as f64 * 1e-6;
     assert!((counted - truth).abs() < tick_bound(160.0), "{counted} {truth}");
