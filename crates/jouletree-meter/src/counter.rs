@@ -1,14 +1,23 @@
 //! Counters: an ever-growing count from one that wraps, stalls or is set back.
+//!
+//! Between two readings a counter has grown by a known amount, or what happened is a gap; it is never guessed. A wrap
+//! is told from a counter that was set back by what the device can have used in the time.
 
 use jouletree_model::Nanos;
 
 use crate::{Mono, SensorInfo};
 
+/// How much longer than its period a counter may stand still before it shows what it counted meanwhile: package
+/// sleep and system management delay the updates of RAPL by up to ten milliseconds.
+const STALL: Nanos = Nanos(20_000_000);
+
 /// The energy since the first reading, in microjoules.
 #[derive(Debug, Clone)]
 pub struct Counter {
     range: Option<u64>,
+    step: f64,
     most_watts: f64,
+    slack: Nanos,
     last: Option<(Mono, u64)>,
     total: u64,
 }
@@ -40,7 +49,14 @@ pub enum Implausible {
 impl Counter {
     /// A counter for readings of a sensor.
     pub fn new(info: &SensorInfo) -> Counter {
-        Counter { range: info.range, most_watts: info.most_watts, last: None, total: 0 }
+        Counter {
+            range: info.range,
+            step: if info.step.is_finite() { info.step.max(0.0) } else { 0.0 },
+            most_watts: info.most_watts,
+            slack: STALL.max(info.period + info.period),
+            last: None,
+            total: 0,
+        }
     }
 
     /// The energy counted so far, in microjoules.
@@ -69,20 +85,39 @@ impl Counter {
         self.last = None;
     }
 
+    /// The longest time between two readings after which the energy between them is certainly known; `None` when
+    /// any is. Half of it is a good interval for a counter that nobody watches.
+    pub fn longest_gap(&self) -> Option<Nanos> {
+        let seconds = (self.range? as f64 - self.tolerance()) / (self.most_watts * 1e6);
+        Some(Nanos((seconds * 1e9) as i64) - self.slack)
+    }
+
     fn between(&self, time: Nanos, previous: u64, raw: u64) -> Result<u64, Implausible> {
-        // A little more than nothing, for two readings within one update.
-        let most = self.most_watts * (time.seconds().max(0.0) + 0.02) * 1e6;
+        let most = self.most_watts * (time.max(Nanos(0)) + self.slack).seconds() * 1e6 + self.tolerance();
+        let went_back = raw < previous;
         let energy = match self.range {
-            Some(range) if raw < previous => range - previous + raw,
-            None if raw < previous => return Err(Implausible::Backwards),
+            // From its largest value to zero is one step, too.
+            Some(range) if went_back => {
+                (range - previous).saturating_add(raw).saturating_add(self.step.round() as u64)
+            }
+            None if went_back => return Err(Implausible::Backwards),
             _ => raw - previous,
         };
         if self.range.is_some_and(|range| most >= range as f64) {
             return Err(Implausible::ManyWraps);
         }
         if energy as f64 > most {
-            return Err(if raw < previous { Implausible::Backwards } else { Implausible::TooMuch });
+            return Err(if went_back { Implausible::Backwards } else { Implausible::TooMuch });
         }
         Ok(energy)
     }
+
+    /// What two readings may differ by without any time between them: a coarse counter jumps.
+    fn tolerance(&self) -> f64 {
+        2.0 * self.step
+    }
 }
+
+#[cfg(test)]
+#[path = "counter_tests.rs"]
+mod tests;

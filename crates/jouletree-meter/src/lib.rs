@@ -7,10 +7,17 @@
 
 mod clock;
 mod counter;
+pub mod hwmon;
+mod number_file;
+mod once;
+pub mod powercap;
+mod probe;
 mod roots;
 mod sensor;
 
 pub use clock::{Anchor, Anchors, Mono};
 pub use counter::{Advance, Counter, Implausible};
+pub use once::once;
+pub use probe::Probe;
 pub use roots::Roots;
 pub use sensor::{Found, ReadError, Sensor, SensorInfo, Unusable};

@@ -47,6 +47,17 @@ pub enum ReadError {
     /// The file holds no number.
     #[error("it says `{0}`, which is no count")]
     Garbage(String),
+    /// The count is larger than it can be.
+    #[error("it says {count}, beyond its range of {range}")]
+    OutOfRange {
+        /// What it says.
+        count: u64,
+        /// The most that it can say.
+        range: u64,
+    },
+    /// It tells power and no energy, and nobody looked at it for so long that the energy meanwhile is not known.
+    #[error("it tells only power, and was not read for {0}")]
+    Unwatched(Nanos),
     /// It did not answer in time.
     #[error("it did not answer within {0}")]
     Late(Nanos),

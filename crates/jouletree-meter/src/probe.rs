@@ -1,0 +1,190 @@
+//! Probing for life: a sensor that opens and never moves is dead, which is not the same as zero.
+//!
+//! Virtual machines show counters that open without an error and stand at zero for ever; boards leave `psys` unwired;
+//! drivers stop counting. Every sensor is watched for a while before it is trusted, during which this process keeps a
+//! processor busy, so that there is something to count.
+
+use std::hint::black_box;
+
+use jouletree_model::Nanos;
+
+use crate::{Found, Mono, Sensor, Unusable};
+
+/// How long sensors are watched before they are called dead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Probe {
+    /// The least time. A sensor that is updated seldom is watched for three of its periods.
+    pub window: Nanos,
+    /// The most time, whatever period a sensor claims.
+    pub longest: Nanos,
+}
+
+impl Default for Probe {
+    fn default() -> Probe {
+        Probe { window: Nanos(300_000_000), longest: Nanos(5_000_000_000) }
+    }
+}
+
+/// Time between two looks at the sensors that have not moved yet.
+const BETWEEN_LOOKS: Nanos = Nanos(2_000_000);
+
+/// What is known about one sensor while it is watched.
+#[derive(Debug, PartialEq)]
+enum State {
+    /// It said this, and nothing else since.
+    Still(u64),
+    Alive,
+    /// It cannot be read.
+    Failed(String),
+    Dead(Nanos),
+}
+
+impl Probe {
+    /// The same sensors, those that cannot be read or do not move marked as unusable. It takes as long as the last
+    /// living sensor needs to move, and [`Probe::window`] or longer only when one is dead.
+    pub fn living(self, found: Vec<Found>) -> Vec<Found> {
+        let begun = Mono::now();
+        let mut watched: Vec<(Found, State)> = found
+            .into_iter()
+            .map(|mut found| {
+                let state = found.sensor.as_mut().map(|sensor| first_look(sensor.as_mut()));
+                let state = state.unwrap_or(State::Alive);
+                (found, state)
+            })
+            .collect();
+        while watched.iter().any(|(_, state)| matches!(state, State::Still(_))) {
+            burn(BETWEEN_LOOKS);
+            for (found, state) in &mut watched {
+                let patience = self.patience(found.info.period);
+                if let Ok(sensor) = &mut found.sensor {
+                    look(sensor.as_mut(), state, begun, patience);
+                }
+            }
+        }
+        watched.into_iter().map(judged).collect()
+    }
+
+    fn patience(self, period: Nanos) -> Nanos {
+        let periods = Nanos(period.0.saturating_mul(3));
+        self.window.max(periods).min(self.longest.max(self.window))
+    }
+}
+
+fn first_look(sensor: &mut dyn Sensor) -> State {
+    match sensor.read() {
+        Ok(count) => State::Still(count),
+        Err(error) => State::Failed(error.to_string()),
+    }
+}
+
+fn look(sensor: &mut dyn Sensor, state: &mut State, begun: Mono, patience: Nanos) {
+    let State::Still(first) = *state else { return };
+    let reading = sensor.read();
+    let watched_for = Mono::now() - begun;
+    *state = match reading {
+        Ok(count) if count != first => State::Alive,
+        Ok(_) if watched_for >= patience => State::Dead(watched_for),
+        Ok(_) => return,
+        Err(error) => State::Failed(error.to_string()),
+    };
+}
+
+fn judged((found, state): (Found, State)) -> Found {
+    let reason = match state {
+        State::Alive | State::Still(_) => return found,
+        State::Failed(error) => format!("it opens but cannot be read: {error}"),
+        State::Dead(time) => format!("it opens but has not moved in {time}, so it is dead"),
+    };
+    let remedy = found.info.domain.as_ref().map(|domain| {
+        format!("if `{domain}` was merely switched off, look again while it is in use: `jouletree doctor`")
+    });
+    Found { info: found.info, sensor: Err(Unusable { reason, remedy }) }
+}
+
+/// Keeps this processor busy.
+fn burn(time: Nanos) {
+    let begun = Mono::now();
+    let mut number = 1_u64;
+    while Mono::now() - begun < time {
+        for _ in 0..2000 {
+            number = black_box(number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use jouletree_model::{Device, DeviceClass, Kind};
+
+    use super::*;
+    use crate::{ReadError, SensorInfo};
+
+    /// Counts up after so many readings, or fails then.
+    struct Scripted {
+        info: SensorInfo,
+        still_for: u32,
+        fails: bool,
+        readings: u32,
+    }
+
+    impl Sensor for Scripted {
+        fn info(&self) -> &SensorInfo {
+            &self.info
+        }
+        fn read(&mut self) -> Result<u64, ReadError> {
+            self.readings += 1;
+            match self.readings > self.still_for {
+                true if self.fails => Err(io::Error::other("it broke").into()),
+                true => Ok(u64::from(self.readings)),
+                false => Ok(0),
+            }
+        }
+    }
+
+    fn found(still_for: u32, fails: bool, period: Nanos) -> Found {
+        let info = SensorInfo {
+            device: Device::new(DeviceClass::Cpu, 0),
+            domain: Some("uncore".into()),
+            source: "a test".into(),
+            kind: Kind::Measured,
+            range: None,
+            step: 1.0,
+            period,
+            most_watts: 100.0,
+            is_slow: false,
+        };
+        Found { info: info.clone(), sensor: Ok(Box::new(Scripted { info, still_for, fails, readings: 0 })) }
+    }
+
+    fn reason(found: &Found) -> Option<&str> {
+        found.sensor.as_ref().err().map(|unusable| unusable.reason.as_str())
+    }
+
+    #[test]
+    fn what_moves_lives_and_what_does_not_is_dead() {
+        let probe = Probe { window: Nanos(30_000_000), longest: Nanos(60_000_000) };
+        let ms = Nanos(1_000_000);
+        let probed = probe.living(vec![
+            found(3, false, ms),
+            found(u32::MAX, false, ms),
+            found(0, true, ms),
+            found(2, true, ms),
+            // It claims to be updated every ten seconds.
+            found(u32::MAX, false, Nanos(10_000_000_000)),
+        ]);
+        assert_eq!(reason(&probed[0]), None);
+        assert!(reason(&probed[1]).unwrap().starts_with("it opens but has not moved in "), "{probed:?}");
+        assert!(reason(&probed[2]).unwrap().contains("it broke"));
+        assert!(reason(&probed[3]).unwrap().contains("it broke"));
+        assert!(reason(&probed[4]).unwrap().starts_with("it opens but has not moved in "), "{probed:?}");
+    }
+
+    #[test]
+    fn nothing_waits_for_the_living() {
+        let begun = Mono::now();
+        Probe { window: Nanos(60_000_000_000), ..Probe::default() }.living(vec![found(2, false, Nanos(1))]);
+        assert!(Mono::now() - begun < Nanos(10_000_000_000));
+    }
+}

@@ -1,0 +1,53 @@
+//! Reading a sensor allocates nothing: it happens a thousand times a second, beside the program that is metered.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(unsafe_code, reason = "an allocator can only be written so; it counts and passes everything on")]
+
+mod common;
+
+use std::alloc::{GlobalAlloc, Layout as Memory, System};
+use std::cell::Cell;
+
+use common::machine;
+use fake_powercap::Layout;
+use jouletree_meter::{Counter, Mono};
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: every call is passed on to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, memory: Memory) -> *mut u8 {
+        // A thread that is ending no longer has a count.
+        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promises are the system's.
+        unsafe { System.alloc(memory) }
+    }
+    unsafe fn dealloc(&self, place: *mut u8, memory: Memory) {
+        // SAFETY: the caller's promises are the system's.
+        unsafe { System.dealloc(place, memory) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+#[test]
+fn a_reading_allocates_nothing() {
+    for layout in [Layout::OneSocket, Layout::Dies] {
+        let machine = machine(layout, "");
+        let mut sensor = machine.sensor("cpu:0", None);
+        let mut counter = Counter::new(sensor.info());
+        let before = ALLOCATIONS.get();
+        for _ in 0..1000 {
+            let reading = sensor.read();
+            if let Ok(count) = reading {
+                counter.take(Mono::now(), count);
+            }
+        }
+        assert_eq!(ALLOCATIONS.get() - before, 0, "{layout:?}");
+    }
+}
