@@ -7,10 +7,15 @@
 
 mod clock;
 mod counter;
+pub mod external;
+pub mod model;
+pub mod nvml;
+mod period;
 mod roots;
 mod sensor;
+pub mod slow;
 
 pub use clock::{Anchor, Anchors, Mono};
 pub use counter::{Advance, Counter, Implausible};
 pub use roots::Roots;
-pub use sensor::{Found, ReadError, Sensor, SensorInfo, Unusable};
+pub use sensor::{Bounds, Found, Quality, ReadError, Reading, Sensor, SensorInfo, Unusable};
