@@ -13,14 +13,16 @@ use crate::{Mono, ReadError};
 pub(super) struct PowerIntegral {
     /// The last value and when it was shown.
     last: Option<(Mono, u64)>,
+    /// When it was seen to change; `None` until it was, since the first look begins nothing.
+    changed: Option<Mono>,
     looked: Mono,
     /// Twice the energy in picojoules: milliwatts times nanoseconds, exactly.
     doubled: u128,
 }
 
 impl PowerIntegral {
-    /// Takes a look at the power, which is shown anew every `period`; says how long the value before was shown when
-    /// it changed. Fails when nobody looked for so long that values may have been missed.
+    /// Takes a look at the power, which is shown anew every `period`; says the time between two changes when it has just
+    /// changed. Fails when nobody looked for so long that values may have been missed.
     pub(super) fn take(&mut self, at: Mono, milliwatts: u64, period: Nanos) -> Result<Option<Nanos>, ReadError> {
         let unwatched = at - std::mem::replace(&mut self.looked, at);
         let Some((shown, before)) = self.last else {
@@ -29,6 +31,7 @@ impl PowerIntegral {
         };
         if unwatched > DEADLINE.max(period + period) {
             self.last = Some((at, milliwatts));
+            self.changed = None;
             return Err(ReadError::Unwatched(unwatched));
         }
         if milliwatts == before {
@@ -45,7 +48,7 @@ impl PowerIntegral {
         self.add(before, before, (at - shown) - slope);
         self.add(before, milliwatts, slope);
         self.last = Some((at, milliwatts));
-        Ok(Some(at - shown))
+        Ok(self.changed.replace(at).map(|changed| at - changed))
     }
 
     /// The energy up to [`PowerIntegral::until`], in microjoules.

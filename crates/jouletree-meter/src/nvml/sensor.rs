@@ -133,8 +133,10 @@ impl GpuSensor {
             before => {
                 self.counted = Some((at, microjoules));
                 if let Some((since, _)) = before {
-                    self.has_moved = true;
-                    self.saw_change(at - since, unwatched);
+                    // The first look is not a change, and says nothing about the time until the next.
+                    if std::mem::replace(&mut self.has_moved, true) {
+                        self.saw_change(at - since, unwatched);
+                    }
                 }
                 Ok(Reading { at, microjoules })
             }

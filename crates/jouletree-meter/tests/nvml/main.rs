@@ -12,19 +12,19 @@ use jouletree_model::Nanos;
 use tempfile::TempDir;
 
 /// A machine with scripted GPUs; its script starts when it is made.
-pub struct Machine {
-    pub start: Mono,
-    pub roots: Roots,
+pub(crate) struct Machine {
+    pub(crate) start: Mono,
+    pub(crate) roots: Roots,
     // The library is needed for as long as somebody may call it.
     _folder: TempDir,
 }
 
 impl Machine {
-    pub fn with(gpus: Vec<Gpu>) -> Machine {
+    pub(crate) fn with(gpus: Vec<Gpu>) -> Machine {
         Machine::playing(Script { gpu: gpus, ..Script::default() })
     }
 
-    pub fn playing(script: Script) -> Machine {
+    pub(crate) fn playing(script: Script) -> Machine {
         let folder = tempfile::tempdir().unwrap();
         let start = Mono::now();
         let library =
@@ -34,7 +34,7 @@ impl Machine {
     }
 
     /// The same machine with a library that lacks a function.
-    pub fn lacking(self, function: &str) -> Machine {
+    pub(crate) fn lacking(self, function: &str) -> Machine {
         let library = self.roots.nvml.clone().unwrap();
         let mut bytes = std::fs::read(&library).unwrap();
         let places: Vec<usize> = (0..bytes.len() - function.len())
@@ -48,38 +48,38 @@ impl Machine {
         self
     }
 
-    pub fn find(&self) -> Vec<Found> {
+    pub(crate) fn find(&self) -> Vec<Found> {
         nvml::find(&self.roots)
     }
 
     /// The sensor of the only GPU.
-    pub fn sensor(&self) -> Box<dyn Sensor> {
+    pub(crate) fn sensor(&self) -> Box<dyn Sensor> {
         let mut found = self.find();
         assert_eq!(found.len(), 1, "{found:?}");
         found.remove(0).sensor.unwrap_or_else(|unusable| panic!("{unusable:?}"))
     }
 
     /// Why there is no sensor.
-    pub fn refusal(&self) -> Unusable {
+    pub(crate) fn refusal(&self) -> Unusable {
         let mut found = self.find();
         assert_eq!(found.len(), 1, "{found:?}");
         found.remove(0).sensor.err().expect("it should not be usable")
     }
 
     /// An instant in seconds of the script.
-    pub fn seconds(&self, at: Mono) -> f64 {
+    pub(crate) fn seconds(&self, at: Mono) -> f64 {
         (at - self.start).seconds()
     }
 
     /// Waits for a second of the script.
-    pub fn wait_for(&self, second: f64) {
+    pub(crate) fn wait_for(&self, second: f64) {
         let left = second - self.seconds(Mono::now());
         std::thread::sleep(Duration::from_secs_f64(left.max(0.0)));
     }
 }
 
 /// Asks again and again until the answer is as wanted.
-pub fn until<T>(mut ask: impl FnMut() -> T, wanted: impl Fn(&T) -> bool) -> T {
+pub(crate) fn until<T>(mut ask: impl FnMut() -> T, wanted: impl Fn(&T) -> bool) -> T {
     let begin = Instant::now();
     loop {
         let answer = ask();
@@ -91,6 +91,6 @@ pub fn until<T>(mut ask: impl FnMut() -> T, wanted: impl Fn(&T) -> bool) -> T {
     }
 }
 
-pub fn milliseconds(time: i64) -> Nanos {
+pub(crate) fn milliseconds(time: i64) -> Nanos {
     Nanos(time * 1_000_000)
 }
