@@ -63,8 +63,7 @@ pub struct SensorInfo {
     pub quality: Quality,
 }
 
-/// How far the numbers of a sensor can be trusted. The default is a counter of all that is used, without delay and
-/// without a known error.
+/// How far the numbers of a sensor can be trusted. By default they come without delay, and nothing is known of the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Quality {
     /// How long after the fact a reading shows it: what is read at an instant was used this much earlier.

@@ -10,6 +10,7 @@ mod library;
 mod problem;
 mod sensor;
 mod usage;
+mod window;
 
 use std::path::PathBuf;
 use std::sync::Arc;
