@@ -7,17 +7,22 @@
 
 mod clock;
 mod counter;
+pub mod external;
 pub mod hwmon;
+pub mod model;
 mod number_file;
+pub mod nvml;
 mod once;
+mod period;
 pub mod powercap;
 mod probe;
 mod roots;
 mod sensor;
+pub mod slow;
 
 pub use clock::{Anchor, Anchors, Mono};
 pub use counter::{Advance, Counter, Implausible};
 pub use once::once;
 pub use probe::Probe;
 pub use roots::Roots;
-pub use sensor::{Found, ReadError, Sensor, SensorInfo, Unusable};
+pub use sensor::{Bounds, Found, Quality, ReadError, Reading, Sensor, SensorInfo, Unusable};

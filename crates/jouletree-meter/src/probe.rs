@@ -154,6 +154,7 @@ mod tests {
             period,
             most_watts: 100.0,
             is_slow: false,
+            quality: crate::Quality::default(),
         };
         Found { info: info.clone(), sensor: Ok(Box::new(Scripted { info, still_for, fails, readings: 0 })) }
     }

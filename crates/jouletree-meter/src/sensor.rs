@@ -5,14 +5,37 @@ use std::io;
 
 use jouletree_model::{Device, Kind, Nanos};
 
+use crate::Mono;
+
 /// Something that counts energy. Reading it must be cheap and must not allocate: it happens up to a thousand times a
 /// second.
 pub trait Sensor: Send {
-    /// What it is.
+    /// What it is. A sensor that learns about itself while it is read changes this.
     fn info(&self) -> &SensorInfo;
 
     /// Its count in microjoules, as it stands; it may wrap at [`SensorInfo::range`].
     fn read(&mut self) -> Result<u64, ReadError>;
+
+    /// Its count and the instant at which it stood there. A sensor that knows this better than "now" says so, and says
+    /// the same instant again as long as it knows nothing new.
+    fn reading(&mut self) -> Result<Reading, ReadError> {
+        let microjoules = self.read()?;
+        Ok(Reading { at: Mono::now(), microjoules })
+    }
+
+    /// What a person should know about its readings so far; nothing when all is as it should be.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// A count at an instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    /// When the count stood there.
+    pub at: Mono,
+    /// The count.
+    pub microjoules: u64,
 }
 
 /// What is known about a sensor.
@@ -36,6 +59,29 @@ pub struct SensorInfo {
     pub most_watts: f64,
     /// Whether reading it may take milliseconds, so that it must not hold up the others.
     pub is_slow: bool,
+    /// How far its numbers can be trusted, beyond their kind.
+    pub quality: Quality,
+}
+
+/// How far the numbers of a sensor can be trusted. By default they come without delay, and nothing is known of the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Quality {
+    /// How long after the fact a reading shows it: what is read at an instant was used this much earlier.
+    pub lag: Nanos,
+    /// The part of the time that enters its readings; `None` when nobody knows.
+    pub coverage: Option<f64>,
+    /// What its count is to be multiplied by to reach the 5th and the 95th percentile of what it may have been;
+    /// `None` when nobody knows.
+    pub bounds: Option<Bounds>,
+}
+
+/// Factors that lead from a number to the ends of its 90 % interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bounds {
+    /// To the 5th percentile, at most one.
+    pub low: f64,
+    /// To the 95th percentile, at least one.
+    pub high: f64,
 }
 
 /// Why a reading failed.
@@ -58,12 +104,30 @@ pub enum ReadError {
     /// It tells power and no energy, and nobody looked at it for so long that the energy meanwhile is not known.
     #[error("it tells only power, and was not read for {0}")]
     Unwatched(Nanos),
+    /// Its count stands still although the device draws power.
+    #[error("its count has not moved for {0} although the device draws power")]
+    Stuck(Nanos),
     /// It did not answer in time.
     #[error("it did not answer within {0}")]
     Late(Nanos),
     /// The system refuses.
     #[error("{0}")]
     System(#[from] io::Error),
+}
+
+impl ReadError {
+    /// The same error, to be told once more: errors of the system cannot be copied.
+    pub fn again(&self) -> ReadError {
+        match self {
+            ReadError::Gone(why) => ReadError::Gone(why.clone()),
+            ReadError::Garbage(text) => ReadError::Garbage(text.clone()),
+            ReadError::OutOfRange { count, range } => ReadError::OutOfRange { count: *count, range: *range },
+            ReadError::Unwatched(time) => ReadError::Unwatched(*time),
+            ReadError::Stuck(time) => ReadError::Stuck(*time),
+            ReadError::Late(time) => ReadError::Late(*time),
+            ReadError::System(error) => ReadError::System(io::Error::new(error.kind(), error.to_string())),
+        }
+    }
 }
 
 /// A sensor that was found, usable or not.

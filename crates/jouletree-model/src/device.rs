@@ -26,12 +26,16 @@ pub enum DeviceClass {
     Gpu,
     /// The memory of a socket.
     Dram,
+    /// A whole machine, as a meter at its plug sees it: all its devices, fans and the losses of its power supply. No
+    /// operation runs on it, and its energy is never added to that of the devices inside it.
+    Machine,
 }
 
 /// A device's name that cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is not a device; write cpu:0, gpu:1 or dram:0, with the machine before it if there are several: node7/gpu:1"
+    "`{0}` is not a device; write cpu:0, gpu:1, dram:0 or machine:0, with the machine's name before it if there are \
+     several: node7/gpu:1"
 )]
 pub struct DeviceParseError(String);
 
@@ -61,6 +65,11 @@ impl Device {
         self.class
     }
 
+    /// Whether it holds the other: the other's energy is then a part of its own and must not be added to it.
+    pub fn holds(&self, other: &Device) -> bool {
+        self.class == DeviceClass::Machine && other.class != DeviceClass::Machine && self.host == other.host
+    }
+
     /// Its number among its kind on its machine.
     pub fn index(&self) -> u32 {
         self.index
@@ -73,6 +82,7 @@ impl fmt::Display for DeviceClass {
             DeviceClass::Cpu => "cpu",
             DeviceClass::Gpu => "gpu",
             DeviceClass::Dram => "dram",
+            DeviceClass::Machine => "machine",
         })
     }
 }
@@ -95,6 +105,7 @@ impl FromStr for Device {
             "cpu" => DeviceClass::Cpu,
             "gpu" => DeviceClass::Gpu,
             "dram" => DeviceClass::Dram,
+            "machine" => DeviceClass::Machine,
             _ => return Err(unknown()),
         };
         if host.is_empty() {
@@ -124,11 +135,24 @@ mod tests {
 
     #[test]
     fn reads_the_ways_people_write_devices() {
-        for (written, meant) in
-            [("CPU:0", "host/cpu:0"), ("gpu:3", "host/gpu:3"), ("n7/GPU:1", "n7/gpu:1"), ("dram", "host/dram:0")]
-        {
+        for (written, meant) in [
+            ("CPU:0", "host/cpu:0"),
+            ("gpu:3", "host/gpu:3"),
+            ("n7/GPU:1", "n7/gpu:1"),
+            ("dram", "host/dram:0"),
+            ("n7/machine", "n7/machine:0"),
+        ] {
             assert_eq!(written.parse::<Device>().unwrap().to_string(), meant);
         }
+    }
+
+    #[test]
+    fn a_machine_holds_its_own_devices_and_no_others() {
+        let device = |text: &str| text.parse::<Device>().unwrap();
+        assert!(device("n7/machine:0").holds(&device("n7/gpu:3")));
+        assert!(!device("n7/machine:0").holds(&device("n8/gpu:3")));
+        assert!(!device("n7/machine:0").holds(&device("n7/machine:1")));
+        assert!(!device("n7/cpu:0").holds(&device("n7/dram:0")));
     }
 
     #[test]

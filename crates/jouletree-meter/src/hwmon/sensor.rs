@@ -8,7 +8,7 @@ use jouletree_model::{DeviceClass, Kind, Nanos};
 use super::integral::Integral;
 use super::rules::{Files, Meter};
 use crate::number_file::NumberFile;
-use crate::{Found, Mono, ReadError, Sensor, SensorInfo, Unusable};
+use crate::{Found, Mono, Quality, ReadError, Sensor, SensorInfo, Unusable};
 
 /// Readings of power further apart than this say nothing about the time between them.
 const LONGEST: Nanos = Nanos(2_000_000_000);
@@ -104,13 +104,14 @@ fn info(meter: &Meter) -> SensorInfo {
         period: meter.period,
         most_watts: most_watts(meter),
         is_slow: meter.is_slow,
+        quality: Quality::default(),
     }
 }
 
 /// Generous, as for powercap: cards are sold for up to 1400 W, superchips for 1000 W and sockets for 500 W.
 fn most_watts(meter: &Meter) -> f64 {
     match (meter.device.class(), meter.domain.as_deref()) {
-        (_, Some("machine" | "module" | "board")) => 10_000.0,
+        (DeviceClass::Machine, _) | (_, Some("machine" | "module" | "board")) => 10_000.0,
         (DeviceClass::Gpu, _) => 3000.0,
         (DeviceClass::Cpu, _) => 2000.0,
         (DeviceClass::Dram, _) => 1000.0,

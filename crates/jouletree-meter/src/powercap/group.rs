@@ -10,7 +10,7 @@ use super::sensor::Powercap;
 use super::trouble;
 use super::zone::Zone;
 use crate::number_file::{NumberFile, line};
-use crate::{Found, Sensor, SensorInfo, Unusable};
+use crate::{Found, Quality, Sensor, SensorInfo, Unusable};
 
 /// The largest value of the 32-bit register behind a counter.
 const REGISTER: f64 = u32::MAX as f64;
@@ -107,6 +107,7 @@ fn info(device: &Device, domain: &Option<String>, zones: &[&Zone]) -> SensorInfo
         period: PERIOD,
         most_watts: most_watts(device.class(), domain.as_deref()),
         is_slow: false,
+        quality: Quality::default(),
     }
 }
 
@@ -120,7 +121,7 @@ fn info_of_unknown(zone: &Zone) -> SensorInfo {
 /// milliseconds; 24 memory modules take some 400 W; a platform is fed by a few power supplies.
 fn most_watts(class: DeviceClass, domain: Option<&str>) -> f64 {
     match (class, domain) {
-        (DeviceClass::Cpu, Some("psys")) => 10_000.0,
+        (DeviceClass::Machine, _) | (DeviceClass::Cpu, Some("psys")) => 10_000.0,
         (DeviceClass::Cpu, _) => 2000.0,
         (DeviceClass::Dram, _) => 1000.0,
         (DeviceClass::Gpu, _) => 3000.0,

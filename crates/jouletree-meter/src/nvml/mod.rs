@@ -1,0 +1,111 @@
+//! GPUs by NVIDIA, through the management library of their driver.
+//!
+//! A GPU is read by the best that it offers: its counter of energy, else its power at the instant, else its power as
+//! the driver averages it. Power is integrated here, over its changes. How often a GPU updates what it shows is learned
+//! by watching; over what window it measures is known of some families and is told as far as it is.
+
+mod gpu;
+mod integral;
+mod library;
+mod problem;
+mod sensor;
+mod usage;
+mod window;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jouletree_model::{Device, DeviceClass, Kind, Nanos};
+
+pub use gpu::Gpu;
+pub use usage::{GpuShare, GpuUse, ShareBasis};
+
+use crate::slow::within;
+use crate::{Found, Mono, Quality, Roots, Sensor, SensorInfo, Unusable};
+use library::Library;
+use sensor::GpuSensor;
+
+/// How long the driver may take to wake up its GPUs: without its persistence daemon, more than a second for each.
+const PATIENCE: Nanos = Nanos(30_000_000_000);
+
+/// How long GPUs are watched to learn how often they update.
+const LEARNING: Nanos = Nanos(1_000_000_000);
+
+/// So many changes are enough to stop watching earlier.
+const CHANGES: usize = 7;
+
+/// The sensors of all GPUs, usable or not. Where there is no driver, there is one that says why.
+pub fn find(roots: &Roots) -> Vec<Found> {
+    let path = roots.nvml.clone();
+    let found = within(PATIENCE, move || {
+        let mut sensors: Vec<_> = gpus_of(path)?.into_iter().map(GpuSensor::new).collect();
+        learn(&mut sensors);
+        if sensors.iter_mut().flatten().filter_map(|sensor| sensor.give_up_dead_counter().then_some(())).count()
+            > 0
+        {
+            learn(&mut sensors);
+        }
+        Ok(sensors.into_iter().map(|sensor| sensor.map_or_else(|found| *found, usable)).collect())
+    });
+    match found.unwrap_or_else(|| Err(problem::silence(PATIENCE))) {
+        Ok(found) => found,
+        Err(unusable) => {
+            let source = match &roots.nvml {
+                Some(path) => format!("NVML ({})", path.display()),
+                None => "NVML".to_owned(),
+            };
+            let info = unknown_gpu(0, source);
+            vec![Found { info, sensor: Err(unusable) }]
+        }
+    }
+}
+
+/// All GPUs, to ask them what they do.
+pub fn gpus(roots: &Roots) -> Result<Vec<Gpu>, Unusable> {
+    let path = roots.nvml.clone();
+    within(PATIENCE, move || gpus_of(path)).unwrap_or_else(|| Err(problem::silence(PATIENCE)))
+}
+
+fn gpus_of(path: Option<PathBuf>) -> Result<Vec<Gpu>, Unusable> {
+    let library = Arc::new(Library::open(path.as_deref())?);
+    let count = library.count()?;
+    Ok((0..count).map(|index| Gpu::new(library.clone(), index)).collect())
+}
+
+/// Watches all GPUs at once until it is known how often each of them updates, or for a second.
+fn learn(sensors: &mut [Result<GpuSensor, Box<Found>>]) {
+    let begin = Mono::now();
+    while Mono::now() - begin < LEARNING {
+        let mut all_known = true;
+        for sensor in sensors.iter_mut().flatten() {
+            // What fails now will fail again when somebody is there to be told.
+            let failed = sensor.read().is_err();
+            all_known &= failed || sensor.changes() >= CHANGES;
+        }
+        if all_known {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn usable(sensor: GpuSensor) -> Found {
+    Found { info: sensor.info().clone(), sensor: Ok(Box::new(sensor)) }
+}
+
+/// What is known of a GPU before it was asked anything.
+fn unknown_gpu(index: u32, source: String) -> SensorInfo {
+    SensorInfo {
+        device: Device::new(DeviceClass::Gpu, index),
+        domain: None,
+        source,
+        kind: Kind::Measured,
+        range: None,
+        step: 1e3,
+        period: sensor::ASSUMED_PERIOD,
+        most_watts: sensor::MOST_WATTS,
+        is_slow: true,
+        quality: Quality::default(),
+    }
+}

@@ -1,0 +1,130 @@
+//! What a GPU is doing: for the log of resources, and for the share of a process tree in it.
+
+use std::collections::HashSet;
+
+use nvml_wrapper::Device;
+use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
+use nvml_wrapper::enums::device::UsedGpuMemory;
+use nvml_wrapper::error::NvmlError;
+
+use super::gpu::Gpu;
+use super::problem::failed_reading;
+use crate::ReadError;
+
+/// The use of a GPU at an instant; what it does not tell is `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct GpuUse {
+    /// The part of the last moments in which anything ran on it, from 0 to 1.
+    pub busy: Option<f64>,
+    /// The part of the last moments in which its memory was read or written, from 0 to 1.
+    pub memory_busy: Option<f64>,
+    /// Its memory that is in use, in bytes.
+    pub memory_used: Option<u64>,
+    /// All its memory, in bytes.
+    pub memory_total: Option<u64>,
+    /// The clock of its processors, in MHz.
+    pub sm_clock: Option<u32>,
+    /// The clock of its memory, in MHz.
+    pub memory_clock: Option<u32>,
+    /// Its temperature in degrees Celsius.
+    pub temperature: Option<u32>,
+}
+
+/// What part of a GPU's activity belongs to some processes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GpuShare {
+    /// From 0 to 1.
+    pub share: f64,
+    /// How it is known.
+    pub basis: ShareBasis,
+}
+
+/// How a [`GpuShare`] is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShareBasis {
+    /// No other process has work on the GPU.
+    Alone,
+    /// From the time that each process kept the GPU's processors busy, whatever it did with them: **low confidence**.
+    /// A process that fills the GPU counts no more than one that uses a corner of it for as long.
+    Utilisation,
+}
+
+impl Gpu {
+    /// What it is doing. It may block for as long as the driver likes.
+    pub fn use_now(&self) -> Result<GpuUse, ReadError> {
+        let device = self.library.device(self.index)?;
+        let rates = told(device.utilization_rates())?;
+        let memory = told(device.memory_info())?;
+        Ok(GpuUse {
+            busy: rates.as_ref().map(|rates| f64::from(rates.gpu) / 100.0),
+            memory_busy: rates.as_ref().map(|rates| f64::from(rates.memory) / 100.0),
+            memory_used: memory.as_ref().map(|memory| memory.used),
+            memory_total: memory.as_ref().map(|memory| memory.total),
+            sm_clock: told(device.clock_info(Clock::SM))?,
+            memory_clock: told(device.clock_info(Clock::Memory))?,
+            temperature: told(device.temperature(TemperatureSensor::Gpu))?,
+        })
+    }
+
+    /// Whether it is cut into instances that are used apart: its energy is that of all of them together.
+    pub fn is_cut_into_instances(&self) -> Result<bool, ReadError> {
+        let mode = told(self.library.device(self.index)?.mig_mode())?;
+        Ok(mode.is_some_and(|mode| mode.current != 0))
+    }
+
+    /// What part of its activity in the last second or so belongs to the processes `pids`; `None` when it cannot be
+    /// told: the GPU does not say, or does not know these processes. It knows them by the numbers that they have outside
+    /// of any container.
+    pub fn share_of(&self, pids: &HashSet<u32>) -> Result<Option<GpuShare>, ReadError> {
+        let device = self.library.device(self.index)?;
+        let Some(running) = told(device.running_compute_processes())? else { return Ok(None) };
+        if !running.iter().any(|process| pids.contains(&process.pid)) {
+            return Ok(None);
+        }
+        if running.iter().all(|process| pids.contains(&process.pid)) {
+            return Ok(Some(GpuShare { share: 1.0, basis: ShareBasis::Alone }));
+        }
+        share_by_utilisation(&device, pids)
+    }
+
+    /// The GPU memory that processes hold, in bytes, as far as it is told.
+    pub fn memory_of(&self, pids: &HashSet<u32>) -> Result<Option<u64>, ReadError> {
+        let Some(running) = told(self.library.device(self.index)?.running_compute_processes())? else {
+            return Ok(None);
+        };
+        let ours = running.iter().filter(|process| pids.contains(&process.pid));
+        let used = ours.filter_map(|process| match process.used_gpu_memory {
+            UsedGpuMemory::Used(bytes) => Some(bytes),
+            UsedGpuMemory::Unavailable => None,
+        });
+        Ok(used.reduce(u64::saturating_add))
+    }
+}
+
+fn share_by_utilisation(device: &Device<'_>, pids: &HashSet<u32>) -> Result<Option<GpuShare>, ReadError> {
+    let Some(samples) = told(device.process_utilization_stats(None))? else { return Ok(None) };
+    let busy = |ours: bool| -> u64 {
+        let samples = samples.iter().filter(|sample| !ours || pids.contains(&sample.pid));
+        samples.map(|sample| u64::from(sample.sm_util)).sum()
+    };
+    let (ours, all) = (busy(true), busy(false));
+    let share = |_| GpuShare { share: ours as f64 / all as f64, basis: ShareBasis::Utilisation };
+    Ok((all > 0).then_some(()).map(share))
+}
+
+/// What was told; `None` when this GPU or this driver does not tell such a thing.
+fn told<T>(result: Result<T, NvmlError>) -> Result<Option<T>, ReadError> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(
+            NvmlError::NotSupported
+            | NvmlError::FailedToLoadSymbol(_)
+            | NvmlError::FunctionNotFound
+            | NvmlError::NoPermission
+            | NvmlError::NotFound
+            | NvmlError::NoData
+            | NvmlError::UnexpectedVariant(_),
+        ) => Ok(None),
+        Err(error) => Err(failed_reading(error)),
+    }
+}
