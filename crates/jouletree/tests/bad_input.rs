@@ -661,3 +661,28 @@ fn a_damaged_run_is_refused() {
         std::fs::write(&file, &whole).expect("the file is written");
     }
 }
+
+#[test]
+fn a_hundred_thousand_lanes_of_nothing_and_of_ages_are_accounted() {
+    const LANES: u64 = 100_000;
+    let files = Files::new();
+    let durations = [0, 1, 50, 1_000_000_000_000_u64];
+    let mut document = String::from(r#"{"schemaVersion": 1, "traceEvents": ["#);
+    for lane in 0..LANES {
+        let (start, duration) = (BEGIN as u64 + lane % 5000, durations[lane as usize % durations.len()]);
+        let comma = if lane == 0 { "" } else { "," };
+        document += &format!(
+            r#"{comma}{{"ph":"X","cat":"cpu_op","name":"aten::add","pid":"worker {}","tid":{lane},"ts":{start},"dur":{duration}}}"#,
+            lane % 7
+        );
+    }
+    document += "]}";
+    let trace = files.write("trace.json", document);
+    let start = BEGIN * 1000;
+    let power = files.write("power.csv", power_over(start, start + 20_000_000, &["cpu:0"]));
+    let result = account([&trace, "--power", &power]);
+    assert_conserved(&result);
+    assert_eq!(operations_in(&result), LANES);
+    let inspection = run(["inspect", &trace, "--format", "json"]).json();
+    assert_eq!(inspection["devices"][0]["lanes"], LANES);
+}

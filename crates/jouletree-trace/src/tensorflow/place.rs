@@ -136,18 +136,22 @@ fn variable_of(graph: &Graph, index: usize) -> String {
 /// `gradients/AddN_3` sums the gradients of one tensor over its uses: it belongs to the layer that all of them share,
 /// and its constants belong there with it.
 fn place_sums_of_gradients(graph: &Graph, paths: &mut [Option<String>]) {
-    // Sums of sums are placed after what they sum up; a round that places nothing is the last.
-    for neighbours in [|node: &Node| node.inputs.clone(), |node: &Node| node.consumers.clone()] {
-        loop {
-            let placed: Vec<(usize, String)> = (0..graph.nodes.len())
-                .filter(|index| paths[*index].is_none())
+    type Ends = fn(&Node) -> &[usize];
+    let (inputs, consumers): (Ends, Ends) = (|node| &node.inputs, |node| &node.consumers);
+    for (behind, ahead) in [(inputs, consumers), (consumers, inputs)] {
+        // Sums of sums are placed after what they sum up: each round looks only at what the last one made possible.
+        let mut frontier: Vec<usize> = (0..graph.nodes.len()).collect();
+        while !frontier.is_empty() {
+            let open = frontier.into_iter().filter(|index| paths[*index].is_none());
+            let placed: Vec<(usize, String)> = open
                 .filter_map(|index| {
-                    Some((index, path_beside(&graph.nodes[index], &neighbours(&graph.nodes[index]), paths)?))
+                    let node = &graph.nodes[index];
+                    Some((index, path_beside(node, behind(node), paths)?))
                 })
                 .collect();
-            if placed.is_empty() {
-                break;
-            }
+            frontier = placed.iter().flat_map(|(index, _)| ahead(&graph.nodes[*index])).copied().collect();
+            frontier.sort_unstable();
+            frontier.dedup();
             for (index, path) in placed {
                 paths[index] = Some(path);
             }
