@@ -66,7 +66,9 @@ impl Default for Options {
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// Nobody would be read.
-    #[error("there is no sensor to read; `jouletree doctor` says what this machine has and what each of them lacks")]
+    #[error(
+        "there is no sensor to read; `jouletree doctor` says what this machine has and what each of them lacks"
+    )]
     NoSensors,
     /// A sample has 16 bits for its sensor.
     #[error("{0} sensors are more than the 65536 that one sampler reads")]
