@@ -40,11 +40,20 @@ fn cpu_seconds() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-fn percent(cpu: f64) -> f64 {
-    100.0 * cpu / LASTS.as_secs_f64()
+/// A sensor that costs nothing: what is left is the cost of waking up.
+struct Nothing(SensorInfo);
+
+impl Sensor for Nothing {
+    fn info(&self) -> &SensorInfo {
+        &self.0
+    }
+    fn read(&mut self) -> Result<u64, jouletree_meter::ReadError> {
+        Ok(0)
+    }
 }
 
-fn sample(sensors: Vec<Box<dyn Sensor>>, hertz: i64, realtime: bool) {
+fn sample(name: &str, sensors: Vec<Box<dyn Sensor>>, hertz: i64, realtime: bool) {
+    let begun = std::time::Instant::now();
     let options = Options { period: Nanos(1_000_000_000 / hertz), realtime, ..Options::default() };
     let mut sampler = Sampler::start(sensors, options).unwrap();
     std::thread::sleep(Duration::from_millis(100));
@@ -56,12 +65,14 @@ fn sample(sensors: Vec<Box<dyn Sensor>>, hertz: i64, realtime: bool) {
     }
     let (reads, wakes) = (reads_of("sampler") - reads, sampler.stats().wakes - wakes);
     sampler.stop();
+    let took = begun.elapsed().as_secs_f64();
     let stats = sampler.stats();
     println!(
-        "{hertz:4} Hz {:?}: {:.2} % of a core, late p50 {} p99 {} most {}, {} missed, {} overruns, \
+        "{hertz:4} Hz {name} {:?}: {:.2} % of a core, {:.1} µs per wake, late p50 {} p99 {} most {}, {} missed, {} overruns, \
          {:.2} reads per zone and wake, {:.1} MB resident",
         stats.class,
-        percent(stats.cpu_time.seconds()),
+        100.0 * stats.cpu_time.seconds() / took,
+        1e6 * stats.cpu_time.seconds() / stats.wakes as f64,
         stats.late_p50,
         stats.late_p99,
         stats.late_most,
@@ -113,8 +124,9 @@ fn what_sampling_costs() {
     assert_eq!(infos.len(), ZONES);
     println!("{ZONES} zones of a fake powercap tree; the reader's processor time only");
     for hertz in [250, 1000] {
-        sample(sensors(), hertz, true);
-        sample(sensors(), hertz, false);
+        sample("no zone", vec![Box::new(Nothing(infos[0].clone()))], hertz, true);
+        sample("zones", sensors(), hertz, true);
+        sample("zones", sensors(), hertz, false);
         naive(&infos, hertz.unsigned_abs());
     }
 }

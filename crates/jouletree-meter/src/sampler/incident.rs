@@ -39,6 +39,8 @@ pub enum What {
     ClockStep(Nanos),
     /// The machine was suspended for so long.
     Suspend(Nanos),
+    /// Sampling ended because of a fault in a sensor's code.
+    Ended,
 }
 
 impl fmt::Display for What {
@@ -54,6 +56,7 @@ impl fmt::Display for What {
             What::ClockStep(by) if *by < Nanos(0) => write!(f, "the clock was set back by {}", Nanos(0) - *by),
             What::ClockStep(by) => write!(f, "the clock was set forward by {by}"),
             What::Suspend(time) => write!(f, "the machine was suspended for {time}"),
+            What::Ended => f.write_str("sampling ended by a fault of jouletree's own; please report it"),
         }
     }
 }

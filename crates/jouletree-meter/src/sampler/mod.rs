@@ -27,7 +27,7 @@ pub use sample::{Flags, Sample};
 pub use stats::Stats;
 
 use crate::slow::{DEADLINE, Deadlined};
-use crate::{Anchor, Anchors, Sensor, SensorInfo};
+use crate::{Anchor, Anchors, Mono, Sensor, SensorInfo};
 use round::Rounds;
 use stats::Shared;
 use watched::Watched;
@@ -101,8 +101,12 @@ pub struct Sampler {
     incidents_left_out: u64,
     shared: Arc<Shared>,
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    remarks: Vec<Vec<String>>,
+    thread: Option<JoinHandle<Vec<Parting>>>,
 }
+
+/// What is known about a sensor after it was sampled, and what it says of its readings.
+type Parting = (SensorInfo, Vec<String>);
 
 impl Sampler {
     /// Begins to sample. A sensor's number in [`Sample::sensor`] is its place in `sensors`.
@@ -135,7 +139,7 @@ impl Sampler {
             while !theirs.load(Ordering::Acquire) {
                 rounds.next();
             }
-            rounds.end();
+            rounds.end()
         })?;
         Ok(Sampler {
             infos,
@@ -147,11 +151,12 @@ impl Sampler {
             incidents_left_out: 0,
             shared,
             stop,
+            remarks: Vec::new(),
             thread: Some(thread),
         })
     }
 
-    /// What is sampled, in the order of [`Sample::sensor`].
+    /// What is sampled, in the order of [`Sample::sensor`]; after the end, with what sensors learned about themselves.
     pub fn infos(&self) -> &[SensorInfo] {
         &self.infos
     }
@@ -161,6 +166,9 @@ impl Sampler {
     pub fn drain(&mut self, mut take: impl FnMut(Sample)) {
         // Whatever belongs to these samples was told before them.
         let ready = self.samples.slots();
+        if self.thread.as_ref().is_some_and(JoinHandle::is_finished) {
+            self.stop();
+        }
         self.listen();
         for _ in 0..ready {
             let Ok(sample) = self.samples.pop() else { break };
@@ -185,13 +193,20 @@ impl Sampler {
         stats
     }
 
+    /// What each sensor says of its readings; nothing before the end.
+    pub fn remarks(&self) -> &[Vec<String>] {
+        &self.remarks
+    }
+
     /// Stops within a period, or little more where a slow sensor hangs; samples that were not drained yet can still
     /// be drained.
     pub fn stop(&mut self) {
         self.stop.store(true, Ordering::Release);
-        if let Some(thread) = self.thread.take() {
+        let Some(thread) = self.thread.take() else { return };
+        match thread.join() {
+            Ok(partings) => (self.infos, self.remarks) = partings.into_iter().unzip(),
             // A sensor that panics ends the sampling; what was sampled before stays.
-            let _ = thread.join();
+            Err(_) => self.incidents.push(Incident { at: Mono::now(), sensor: None, what: What::Ended }),
         }
     }
 

@@ -14,7 +14,7 @@ use super::realtime;
 use super::sample::{Flags, Sample};
 use super::stats::Shared;
 use super::watched::Watched;
-use crate::{Anchor, Mono};
+use crate::{Anchor, Mono, SensorInfo};
 
 /// What is told in sums is told so often.
 const BETWEEN_SUMS: Nanos = Nanos(1_000_000_000);
@@ -69,9 +69,10 @@ impl Rounds {
         }
     }
 
-    /// Tells what is left to tell.
-    pub fn end(&mut self) {
+    /// Tells what is left to tell, and what became of the sensors.
+    pub fn end(&mut self) -> Vec<(SensorInfo, Vec<String>)> {
         self.tell_sums(Mono::now());
+        self.sensors.iter().map(Watched::parting).collect()
     }
 
     fn look_at_clocks(&mut self, now: Mono) {

@@ -7,7 +7,7 @@ use jouletree_model::Nanos;
 use super::incident::What;
 use super::sample::{Flags, Sample};
 use crate::series::STILL;
-use crate::{Mono, ReadError, Sensor};
+use crate::{Mono, ReadError, Sensor, SensorInfo};
 
 /// How long a sensor that is gone is left alone before it is tried again.
 const RETRY: Nanos = Nanos(1_000_000_000);
@@ -34,6 +34,11 @@ impl Watched {
 
     pub fn id(&self) -> u16 {
         self.id
+    }
+
+    /// What is known of it now, and what it says of its readings.
+    pub fn parting(&self) -> (SensorInfo, Vec<String>) {
+        (self.sensor.info().clone(), self.sensor.remarks())
     }
 
     /// Its next sample will say this, however long that takes.

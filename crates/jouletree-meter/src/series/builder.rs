@@ -194,3 +194,7 @@ impl SeriesBuilder {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "builder_tests.rs"]
+mod tests;
