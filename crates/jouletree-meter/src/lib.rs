@@ -17,7 +17,9 @@ mod period;
 pub mod powercap;
 mod probe;
 mod roots;
+pub mod sampler;
 mod sensor;
+pub mod series;
 pub mod slow;
 
 pub use clock::{Anchor, Anchors, Mono};

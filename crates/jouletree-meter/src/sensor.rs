@@ -63,6 +63,14 @@ pub struct SensorInfo {
     pub quality: Quality,
 }
 
+impl SensorInfo {
+    /// Whether its count may stand still although it is well: that of a part, which can be switched off, and that of a
+    /// meter that tells power, which can be none. The counter of a whole processor or of its memory never rests.
+    pub fn may_rest(&self) -> bool {
+        self.domain.is_some() || self.range.is_none()
+    }
+}
+
 /// How far the numbers of a sensor can be trusted. By default they come without delay, and nothing is known of the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Quality {

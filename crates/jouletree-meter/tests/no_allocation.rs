@@ -7,10 +7,13 @@ mod common;
 
 use std::alloc::{GlobalAlloc, Layout as Memory, System};
 use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::machine;
 use fake_powercap::Layout;
-use jouletree_meter::{Counter, Mono};
+use jouletree_meter::sampler::{Options, Sampler};
+use jouletree_meter::{Counter, Mono, ReadError, Sensor, SensorInfo};
 
 struct Counting;
 
@@ -50,4 +53,41 @@ fn a_reading_allocates_nothing() {
         }
         assert_eq!(ALLOCATIONS.get() - before, 0, "{layout:?}");
     }
+}
+
+/// A sensor that notes how often the thread that reads it has allocated by then.
+struct Spy {
+    sensor: Box<dyn Sensor>,
+    allocations: Arc<AtomicU64>,
+}
+
+impl Sensor for Spy {
+    fn info(&self) -> &SensorInfo {
+        self.sensor.info()
+    }
+    fn read(&mut self) -> Result<u64, ReadError> {
+        self.allocations.store(ALLOCATIONS.get(), Ordering::Relaxed);
+        self.sensor.read()
+    }
+}
+
+/// A thousand samples and more, with the incident of a counter that stands still and with a look at all clocks.
+#[test]
+fn the_sampler_allocates_nothing() {
+    let machine = machine(Layout::TwoSockets, "");
+    let mut sensors: Vec<Box<dyn Sensor>> =
+        machine.discover().into_iter().filter_map(|found| found.sensor.ok()).collect();
+    let allocations = Arc::new(AtomicU64::new(0));
+    // The last of a wake sees the allocations of all before it.
+    let spied = Spy { sensor: sensors.remove(0), allocations: allocations.clone() };
+    sensors.push(Box::new(spied));
+    let mut sampler =
+        Sampler::start(sensors, Options { period: Options::SHORTEST, ..Options::default() }).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let before = allocations.load(Ordering::Relaxed);
+    let wakes = sampler.stats().wakes;
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    assert!(sampler.stats().wakes > wakes + 100);
+    assert_eq!(allocations.load(Ordering::Relaxed), before);
+    sampler.stop();
 }

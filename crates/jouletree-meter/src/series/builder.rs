@@ -1,0 +1,200 @@
+//! Samples of one sensor become its energy over time.
+
+use jouletree_model::{EnergySeries, Joules, Nanos, SeriesError};
+
+use super::STILL;
+use crate::sampler::{Flags, Sample};
+use crate::{Advance, Anchors, Counter, Implausible, Mono, SensorInfo};
+
+/// Without a sample for so many periods, the energy meanwhile is known, but not its course.
+const STALE_PERIODS: i64 = 10;
+/// A busy machine holds up a sampler for this long without harm.
+const STALE_LEAST: Nanos = Nanos(100_000_000);
+/// The time of day is slewed by less than this from one anchor to the next; what moves further was set.
+const CLOCK_STEP: Nanos = Nanos(1_000_000);
+
+/// A stretch of time about which nothing is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    /// The last instant before it of which something is known.
+    pub from: Mono,
+    /// Why there is a gap.
+    pub why: Why,
+}
+
+/// Why nothing is known about a stretch of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// A reading failed.
+    Failed,
+    /// The count moved as it cannot have.
+    Implausible(Implausible),
+    /// There was no sample.
+    Stale,
+    /// The machine was suspended, or a failure was lost because nobody took the samples.
+    Apart,
+    /// A counter that never rests stood still.
+    Still,
+}
+
+/// Makes the energy over time of one sensor.
+#[derive(Debug, Clone)]
+pub struct SeriesBuilder {
+    counter: Counter,
+    may_rest: bool,
+    lag: Nanos,
+    tick: Nanos,
+    stale: Nanos,
+    points: Vec<Point>,
+    gaps: Vec<Gap>,
+    /// The last reading, and where a point for it would lie.
+    last: Option<(Mono, Mono)>,
+    /// Since when the count stands where it does.
+    stands: Mono,
+    /// The count at which a counter that never rests stood still.
+    frozen: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Point {
+    at: Mono,
+    microjoules: u64,
+    gap_follows: bool,
+}
+
+impl SeriesBuilder {
+    /// For the samples of a sensor that is read once in a period.
+    pub fn new(info: &SensorInfo, period: Nanos) -> SeriesBuilder {
+        let longest = period.max(info.period);
+        SeriesBuilder {
+            counter: Counter::new(info),
+            may_rest: info.may_rest(),
+            lag: info.quality.lag,
+            tick: info.period,
+            stale: Nanos(longest.0.saturating_mul(STALE_PERIODS)).max(STALE_LEAST),
+            points: Vec::new(),
+            gaps: Vec::new(),
+            last: None,
+            stands: Mono::default(),
+            frozen: None,
+        }
+    }
+
+    /// Takes a sample of the sensor, later than those before.
+    pub fn take(&mut self, sample: Sample) {
+        if sample.flags.has(Flags::GAP) {
+            return self.lose(Why::Failed);
+        }
+        if sample.flags.has(Flags::APART) {
+            self.lose(Why::Apart);
+        }
+        if self.last.is_some_and(|(last, _)| sample.at - last > self.stale) {
+            self.lose(Why::Stale);
+        }
+        if self.last.is_some_and(|(last, _)| sample.at <= last) || self.frozen == Some(sample.count) {
+            return;
+        }
+        self.frozen = None;
+        let point = self.place(&sample);
+        match self.counter.take(sample.at, sample.count) {
+            Advance::By(0) => {
+                if !self.may_rest && sample.at - self.stands > STILL {
+                    self.lose(Why::Still);
+                    self.frozen = Some(sample.count);
+                    return;
+                }
+            }
+            Advance::By(_) => {
+                self.rest();
+                self.add(point, sample.at);
+            }
+            Advance::Begins => self.add(point, sample.at),
+            Advance::Gap(why) => {
+                self.lose_known(Why::Implausible(why));
+                if why == Implausible::OutOfRange {
+                    return;
+                }
+                self.add(point, sample.at);
+            }
+        }
+        self.last = Some((sample.at, point));
+    }
+
+    /// What is not known, in the order of time.
+    pub fn gaps(&self) -> &[Gap] {
+        &self.gaps
+    }
+
+    /// The energy over the time of day, so far.
+    pub fn series(&self, anchors: &Anchors) -> Result<EnergySeries, SeriesError> {
+        let mut kept: Vec<(Nanos, u64, bool)> = Vec::with_capacity(self.points.len());
+        let mut ahead = None;
+        for Point { at, microjoules, gap_follows } in self.points.iter().copied().chain(self.resting_end()) {
+            let Some(time) = anchors.wall(at) else { continue };
+            let is_ahead = time - Nanos(at.0);
+            let was_set = ahead.replace(is_ahead).is_some_and(|was| (is_ahead - was).0.abs() > CLOCK_STEP.0);
+            match kept.last_mut() {
+                // After the clock was set back, time is lost until it is as late as it was.
+                Some((last, _, gap)) if time <= *last => *gap |= gap_follows || was_set,
+                before => {
+                    if let (Some((.., gap)), true) = (before, was_set) {
+                        *gap = true;
+                    }
+                    kept.push((time, microjoules, gap_follows));
+                }
+            }
+        }
+        let mut series = EnergySeries::default();
+        for (time, microjoules, gap) in kept {
+            series.push(time, Joules(microjoules as f64 * 1e-6), gap)?;
+        }
+        Ok(series)
+    }
+
+    /// Where the tick most probably was that a sample shows.
+    fn place(&self, sample: &Sample) -> Mono {
+        let since = self.last.map_or(self.tick, |(last, _)| sample.at - last);
+        let half = if sample.flags.has(Flags::STAMPED) { 0 } else { self.tick.min(since).0 / 2 };
+        Mono(sample.at.0 - self.lag.0 - half)
+    }
+
+    fn add(&mut self, at: Mono, read: Mono) {
+        self.stands = read;
+        if self.points.last().is_none_or(|last| last.at < at) {
+            self.points.push(Point { at, microjoules: self.counter.total(), gap_follows: false });
+        }
+    }
+
+    /// The count stood still until the last reading, and that was true: what follows was used after it.
+    fn rest(&mut self) {
+        let end = self.resting_end();
+        self.points.extend(end);
+    }
+
+    fn resting_end(&self) -> Option<Point> {
+        let (last, (read, at)) = (self.points.last()?, self.last?);
+        let is_rest = self.may_rest && !last.gap_follows && read - self.stands > STILL;
+        (is_rest && at > last.at).then_some(Point { at, gap_follows: false, ..*last })
+    }
+
+    /// Nothing is known until the next sample.
+    fn lose(&mut self, why: Why) {
+        self.lose_known(why);
+        self.counter.lose();
+        self.last = None;
+        self.frozen = None;
+    }
+
+    fn lose_known(&mut self, why: Why) {
+        let end = self.resting_end();
+        self.points.extend(end);
+        if let Some(last) = self.points.last_mut().filter(|last| !last.gap_follows) {
+            last.gap_follows = true;
+            self.gaps.push(Gap { from: last.at, why });
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "builder_tests.rs"]
+mod tests;

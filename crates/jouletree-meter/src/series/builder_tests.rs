@@ -1,0 +1,65 @@
+//! Properties of series, for any samples.
+
+use jouletree_model::{Device, DeviceClass, Kind};
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Anchor, Quality};
+
+const PERIOD: Nanos = Nanos(4_000_000);
+
+fn info() -> SensorInfo {
+    SensorInfo {
+        device: Device::new(DeviceClass::Cpu, 0),
+        domain: None,
+        source: "a test".into(),
+        kind: Kind::Measured,
+        range: Some(1_000_000_000),
+        step: 1.0,
+        period: Nanos(1_000_000),
+        most_watts: 2000.0,
+        is_slow: false,
+        quality: Quality::default(),
+    }
+}
+
+/// One look at a counter: after how many microseconds, how much it gained, and whether the reading fails.
+fn looks() -> impl Strategy<Value = Vec<(i64, u64, bool)>> {
+    let wait = prop_oneof![20 => 100_i64..5000, 1 => 5000_i64..200_000];
+    let gain = prop_oneof![1 => Just(0_u64), 3 => 1_u64..100_000];
+    let fails = prop_oneof![20 => Just(false), 1 => Just(true)];
+    prop::collection::vec((wait, gain, fails), 1..300)
+}
+
+proptest! {
+    /// The series holds what the counter gained between readings that follow each other, and nothing else.
+    #[test]
+    fn energy_is_conserved(looks in looks(), start in 0_u64..1_000_000_000) {
+        let info = info();
+        let mut builder = SeriesBuilder::new(&info, PERIOD);
+        let (mut at, mut count) = (Mono(0), start);
+        // The energy since the last change counts when there is a next one.
+        let (mut known, mut is_connected, mut stands) = (0, false, Mono(0));
+        for (wait, gain, fails) in looks {
+            let before = at;
+            at = Mono(at.0 + wait * 1000);
+            count = (count + gain) % (1_000_000_000 + 1);
+            let flags = if fails { Flags::GAP } else { Flags::default() };
+            builder.take(Sample { sensor: 0, flags, at, count });
+            let is_stale = at - before > STALE_LEAST;
+            if !fails && is_connected && !is_stale {
+                prop_assume!(gain > 0 || at - stands <= STILL);
+                known += gain;
+            }
+            is_connected = !fails;
+            if gain > 0 || is_stale || fails {
+                stands = at;
+            }
+        }
+        let mut anchors = Anchors::default();
+        anchors.push(Anchor { mono: Mono(0), wall: Nanos(1_700_000_000_000_000_000), boot: Nanos(0) });
+        let series = builder.series(&anchors).unwrap();
+        prop_assert!((series.total().0 - known as f64 * 1e-6).abs() < 1e-6, "{:?} {}", series.total(), known);
+        prop_assert_eq!(series.points().filter(|(.., gap)| *gap).count(), builder.gaps().len());
+    }
+}

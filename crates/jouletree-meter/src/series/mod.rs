@@ -1,0 +1,26 @@
+//! From samples to energy over time, and to the energy of a window with its bounds.
+//!
+//! [`SeriesBuilder`] makes an [`EnergySeries`](jouletree_model::EnergySeries) of one sensor's samples. What it keeps
+//! are **changes** of the count: a counter moves at its own tick, and a reading that equals the one before says only
+//! that there was no tick between them. Energy is linear from one change to the next, so none is lost or made up: the
+//! energy of a series without gaps is exactly what its counter gained from the first point to the last.
+//!
+//! A point lies where its tick most probably was: in the middle between the reading that shows it and the one before,
+//! and no more than half a tick before the reading. Without this every window in which power rises would be too small.
+//!
+//! There is a **gap**, in which nothing is known, where a reading failed, where the count moved as it cannot have, where
+//! there is no sample for a long time, where the machine was suspended, where the time of day was set, and where a
+//! counter that never rests stood still. The energy in a gap is not in the series.
+//!
+//! [`Windows`] gives the energy of a window with an interval that holds it in 95 of 100 cases.
+
+mod builder;
+mod windows;
+
+use jouletree_model::Nanos;
+
+pub use builder::{Gap, SeriesBuilder, Why};
+pub use windows::{Estimate, Windows};
+
+/// A counter that never rests and stands still for longer than this is frozen.
+pub const STILL: Nanos = Nanos(250_000_000);
