@@ -53,10 +53,6 @@ fn nanos(time: Duration) -> Nanos {
     Nanos(i64::try_from(time.as_nanos()).unwrap())
 }
 
-fn truth(machine: &Machine, from: Duration, to: Duration) -> f64 {
-    machine.fake.oracle().energy("package-0", from, to).unwrap().0
-}
-
 fn energy(builder: &SeriesBuilder, info: &SensorInfo, from: Duration, to: Duration) -> Estimate {
     let series = builder.series(&anchors()).unwrap();
     Windows::of(&series, info).energy_between(nanos(from), nanos(to))
@@ -130,7 +126,7 @@ fn scripted_energy_lies_within_the_bound_at_any_rate_and_rates_agree() {
             let (builder, info) = record(&mut machine, every * MS, 2000 * MS);
             assert!(builder.gaps().is_empty());
             let said = energy(&builder, &info, from, to);
-            let truth = truth(&machine, from, to);
+            let truth = machine.fake.oracle().energy("package-0", from, to).unwrap().0;
             println!(
                 "{power} every {every} ms: {:.4} J in {:.4} to {:.4}, played {truth:.4}",
                 said.joules.0, said.low.0, said.high.0

@@ -4,7 +4,7 @@
 //! samples over through a ring without a lock. What it could not do travels with the data: readings that failed are
 //! samples with a flag, deadlines that were missed are counted and skipped and never caught up, samples that found no
 //! room are counted, and what happened is told once in an [`Incident`]. Sensors that may block are read by threads of
-//! their own ([`Deadlined`](crate::slow::Deadlined)), so that none holds up another.
+//! their own ([`Deadlined`]), so that none holds up another.
 
 mod clocks;
 mod incident;

@@ -6,7 +6,7 @@ use jouletree_model::Nanos;
 
 use super::incident::What;
 use super::sample::{Flags, Sample};
-use crate::series::STILL;
+use crate::series::still_after;
 use crate::{Mono, ReadError, Sensor, SensorInfo};
 
 /// How long a sensor that is gone is left alone before it is tried again.
@@ -77,7 +77,7 @@ impl Watched {
         if self.trouble.take().is_some() {
             return Some(What::Recovered);
         }
-        let is_still = now - since > STILL && !self.sensor.info().may_rest();
+        let is_still = !self.sensor.info().may_rest() && now - since > still_after(self.sensor.info());
         let was_still = std::mem::replace(&mut self.is_still, is_still);
         match (was_still, is_still) {
             (false, true) => Some(What::Still(now - since)),

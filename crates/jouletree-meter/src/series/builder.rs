@@ -2,7 +2,7 @@
 
 use jouletree_model::{EnergySeries, Joules, Nanos, SeriesError};
 
-use super::STILL;
+use super::still_after;
 use crate::sampler::{Flags, Sample};
 use crate::{Advance, Anchors, Counter, Implausible, Mono, SensorInfo};
 
@@ -45,6 +45,7 @@ pub struct SeriesBuilder {
     lag: Nanos,
     tick: Nanos,
     stale: Nanos,
+    still_after: Nanos,
     points: Vec<Point>,
     gaps: Vec<Gap>,
     /// The last reading, and where a point for it would lie.
@@ -72,6 +73,7 @@ impl SeriesBuilder {
             lag: info.quality.lag,
             tick: info.period,
             stale: Nanos(longest.0.saturating_mul(STALE_PERIODS)).max(STALE_LEAST),
+            still_after: still_after(info),
             points: Vec::new(),
             gaps: Vec::new(),
             last: None,
@@ -98,7 +100,7 @@ impl SeriesBuilder {
         let point = self.place(&sample);
         match self.counter.take(sample.at, sample.count) {
             Advance::By(0) => {
-                if !self.may_rest && sample.at - self.stands > STILL {
+                if !self.may_rest && sample.at - self.stands > self.still_after {
                     self.lose(Why::Still);
                     self.frozen = Some(sample.count);
                     return;
@@ -173,7 +175,7 @@ impl SeriesBuilder {
 
     fn resting_end(&self) -> Option<Point> {
         let (last, (read, at)) = (self.points.last()?, self.last?);
-        let is_rest = self.may_rest && !last.gap_follows && read - self.stands > STILL;
+        let is_rest = self.may_rest && !last.gap_follows && read - self.stands > self.still_after;
         (is_rest && at > last.at).then_some(Point { at, gap_follows: false, ..*last })
     }
 

@@ -4,6 +4,7 @@ use jouletree_model::{Device, DeviceClass, Kind};
 use proptest::prelude::*;
 
 use super::*;
+use crate::series::Windows;
 use crate::{Anchor, Quality};
 
 const PERIOD: Nanos = Nanos(4_000_000);
@@ -48,7 +49,7 @@ proptest! {
             builder.take(Sample { sensor: 0, flags, at, count });
             let is_stale = at - before > STALE_LEAST;
             if !fails && is_connected && !is_stale {
-                prop_assume!(gain > 0 || at - stands <= STILL);
+                prop_assume!(gain > 0 || at - stands <= still_after(&info));
                 known += gain;
             }
             is_connected = !fails;
@@ -62,4 +63,21 @@ proptest! {
         prop_assert!((series.total().0 - known as f64 * 1e-6).abs() < 1e-6, "{:?} {}", series.total(), known);
         prop_assert_eq!(series.points().filter(|(.., gap)| *gap).count(), builder.gaps().len());
     }
+}
+
+/// A meter that is updated once a second and read every 4 ms does not rest in between.
+#[test]
+fn a_slow_meter_is_linear_between_its_updates() {
+    let info = SensorInfo { range: None, period: Nanos(1_000_000_000), ..info() };
+    let mut builder = SeriesBuilder::new(&info, PERIOD);
+    for n in 0..2500_i64 {
+        let count = (n / 250).unsigned_abs() * 50_000_000;
+        builder.take(Sample { sensor: 0, flags: Flags::default(), at: Mono(n * PERIOD.0), count });
+    }
+    let mut anchors = Anchors::default();
+    anchors.push(Anchor { mono: Mono(0), wall: Nanos(0), boot: Nanos(0) });
+    let windows = Windows::of(&builder.series(&anchors).unwrap(), &info);
+    let second = windows.energy_between(Nanos(3_300_000_000), Nanos(4_300_000_000));
+    assert!((second.joules.0 - 50.0).abs() < 0.5 && builder.gaps().is_empty(), "{second:?}");
+    assert!(second.low.0 < 30.0 && second.high.0 > 70.0, "either end is unsure by half a second: {second:?}");
 }

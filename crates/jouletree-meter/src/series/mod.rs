@@ -22,5 +22,14 @@ use jouletree_model::Nanos;
 pub use builder::{Gap, SeriesBuilder, Why};
 pub use windows::{Estimate, Windows};
 
-/// A counter that never rests and stands still for longer than this is frozen.
-pub const STILL: Nanos = Nanos(250_000_000);
+use crate::SensorInfo;
+
+/// The least time after which a count that stands still does so for a reason.
+const STILL: Nanos = Nanos(250_000_000);
+/// A sensor that is updated seldom is given so many of its periods.
+const STILL_PERIODS: i64 = 4;
+
+/// When a count stands still for longer than this, a counter that never rests is frozen, and whatever may rest does.
+pub(crate) fn still_after(info: &SensorInfo) -> Nanos {
+    Nanos(info.period.0.saturating_mul(STILL_PERIODS)).max(STILL)
+}
