@@ -16,8 +16,10 @@ mod once;
 mod period;
 pub mod powercap;
 mod probe;
+pub mod resources;
 mod roots;
 mod sensor;
+pub mod share;
 pub mod slow;
 
 pub use clock::{Anchor, Anchors, Mono};
