@@ -139,7 +139,10 @@ impl ShareMeter {
             tick: self.tick,
             ours: ours - self.ours,
             own: own - self.own,
-            own_socket: u32::try_from(sched_getcpu()).ok().and_then(|cpu| self.machine.socket_of(cpu)).unwrap_or(0),
+            own_socket: u32::try_from(sched_getcpu())
+                .ok()
+                .and_then(|cpu| self.machine.socket_of(cpu))
+                .unwrap_or(0),
             include_stolen: self.time.source().counts_stolen_time(),
         };
         (self.ours, self.own) = (ours, own);

@@ -1,8 +1,9 @@
 //! CPU time by performance events: the kernel's task clock, inherited by all that descends from a thread.
 //!
 //! The finest source, and cheap: one system call for each thread that was there when the watch began. It counts what is
-//! born later and what has ended. In a virtual machine it goes on while the hypervisor runs somebody else. A program that
-//! runs with other rights than its user's (setuid) drops out, unless the monitor is root.
+//! born later and what has ended. In a virtual machine it goes on while the hypervisor runs somebody else. It misses the
+//! last moments of every thread, in which the kernel clears up, and programs that run with other rights than their
+//! user's (setuid): where the ticks of the processes show more, that is added.
 
 use std::io;
 use std::os::fd::AsRawFd as _;
@@ -22,13 +23,15 @@ const ATTEMPTS: usize = 50;
 pub(super) struct PerfTime {
     counters: Vec<Counter>,
     last: u64,
+    /// Time that only the ticks of processes know of.
+    found: u64,
     /// Threads that were born while the counters were set up, at every attempt: they may be missing.
     pub(super) uncertain: usize,
 }
 
 impl PerfTime {
     /// Begins to count the whole tree.
-    pub(super) fn attach(roots: &Roots, tree: &mut Tree) -> io::Result<PerfTime> {
+    pub(super) fn attach(roots: &Roots, tree: &mut Tree, tick: u64) -> io::Result<PerfTime> {
         is_same_world(roots)?;
         let mut counters = Vec::new();
         let mut uncertain = 0;
@@ -50,8 +53,10 @@ impl PerfTime {
                 break;
             }
         }
-        let mut time = PerfTime { counters, last: 0, uncertain };
+        let mut time = PerfTime { counters, last: 0, found: 0, uncertain };
         time.read()?;
+        // Whole ticks are cut off twice, for the user's and the system's time.
+        tree.forget_the_past(2 * tick);
         Ok(time)
     }
 
@@ -66,8 +71,15 @@ impl PerfTime {
         for counter in &mut self.counters {
             sum = sum.saturating_add(counter.read()?);
         }
-        self.last = self.last.max(sum);
+        self.last = self.last.max(sum.saturating_add(self.found));
         Ok(self.last)
+    }
+
+    /// Makes up for what is known by the ticks of processes, which are never more than the truth.
+    pub(super) fn reach(&mut self, ticks: u64) {
+        let missing = ticks.saturating_sub(self.last);
+        self.found += missing;
+        self.last += missing;
     }
 }
 
@@ -80,8 +92,7 @@ impl std::fmt::Debug for PerfTime {
 
 /// All threads of a tree, in order.
 fn threads(tree: &Tree) -> Vec<u32> {
-    let mut threads: Vec<u32> =
-        tree.members.values().flat_map(|member| member.threads.iter().copied()).collect();
+    let mut threads: Vec<u32> = tree.members.values().flat_map(|member| member.threads.iter().copied()).collect();
     threads.sort_unstable();
     threads
 }

@@ -39,7 +39,8 @@ impl Places {
         self.fresh.resize(sockets, 0.0);
         let every = tree.threads().div_ceil(AT_ONCE).max(1);
         self.looks += 1;
-        let threads = tree.members.values().flat_map(|member| member.threads.iter().map(move |tid| (member, *tid)));
+        let threads =
+            tree.members.values().flat_map(|member| member.threads.iter().map(move |tid| (member, *tid)));
         let mut seen = 0;
         for (member, thread) in threads.skip(self.looks % every).step_by(every) {
             let mut buffer = [0; ProcessLine::ROOM];

@@ -40,7 +40,16 @@ impl ProcessLine {
         let threads = number(fields.nth(2)?)?;
         let began = number(fields.nth(1)?)?;
         let cpu = fields.nth(16).and_then(number);
-        Some(ProcessLine { pid, parent, is_zombie: matches!(state, b"Z" | b"X"), run, reaped, threads, began, cpu })
+        Some(ProcessLine {
+            pid,
+            parent,
+            is_zombie: matches!(state, b"Z" | b"X"),
+            run,
+            reaped,
+            threads,
+            began,
+            cpu,
+        })
     }
 }
 
@@ -77,7 +86,8 @@ mod tests {
 
     #[test]
     fn nonsense_is_no_process() {
-        for text in ["", "1", "1 (", "1 (x)", "1 )x( R 1", "x (x) R 1 2", &LINE[..60], &LINE.replace("100", "1e2")] {
+        for text in ["", "1", "1 (", "1 (x)", "1 )x( R 1", "x (x) R 1 2", &LINE[..60], &LINE.replace("100", "1e2")]
+        {
             assert_eq!(ProcessLine::parse(text.as_bytes()), None, "{text:?}");
         }
         // Cut anywhere, it is none or the same, never another and never a panic.

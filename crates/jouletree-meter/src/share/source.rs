@@ -82,7 +82,7 @@ impl TreeTime {
         let mut refused = Vec::new();
         for source in sources {
             let tried = match source {
-                Source::PerfTaskClock => PerfTime::attach(roots, &mut tree).map(From::Perf),
+                Source::PerfTaskClock => PerfTime::attach(roots, &mut tree, tick_of_the_system()).map(From::Perf),
                 Source::Schedstat => ThreadTimes::attach(&mut tree, tick_of_the_system())
                     .map(From::Schedstat)
                     .map_err(io::Error::from),
@@ -123,8 +123,14 @@ impl TreeTime {
             threads.poll(&mut self.tree);
         }
         self.tree.look();
-        if let From::Schedstat(threads) = &mut self.from {
-            threads.follow(&mut self.tree);
+        match &mut self.from {
+            From::Perf(perf) => {
+                if perf.read().is_ok() {
+                    perf.reach(self.tree.time);
+                }
+            }
+            From::Schedstat(threads) => threads.follow(&mut self.tree),
+            From::Stat => {}
         }
     }
 

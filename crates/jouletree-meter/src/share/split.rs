@@ -80,11 +80,7 @@ pub fn split(increments: &[Increment], shares: &[ShareSample], socket: u32, poli
     parts
 }
 
-fn split_one<'s>(
-    increment: &Increment,
-    shares: impl Iterator<Item = &'s ShareSample>,
-    policy: Policy,
-) -> Split {
+fn split_one<'s>(increment: &Increment, shares: impl Iterator<Item = &'s ShareSample>, policy: Policy) -> Split {
     let duration = (increment.to - increment.from).0 as f64;
     let mut whole = Split::default();
     if duration <= 0.0 {

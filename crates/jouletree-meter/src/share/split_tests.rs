@@ -15,7 +15,8 @@ fn share(from: i64, to: i64, ours: f64, others: f64) -> ShareSample {
 }
 
 fn parts(split: Split) -> [f64; 5] {
-    [split.ours.0, split.others.0, split.idle.0, split.unknown.0, split.own.0].map(|joules| (joules * 1e9).round() / 1e9)
+    [split.ours.0, split.others.0, split.idle.0, split.unknown.0, split.own.0]
+        .map(|joules| (joules * 1e9).round() / 1e9)
 }
 
 #[test]

@@ -208,9 +208,13 @@ fn sockets_guests_theft_and_unplugged_cpus() {
     // CPU 2 comes back with another count, CPU 3 is new, idle time of CPU 1 is corrected backwards.
     fake.cpus("cpu0 20 1 2 40 5 3 4 6\ncpu1 5 0 0 8\ncpu2 1000 0 0 0\ncpu3 1 1 1 1\nintr\n");
     let seen = machine.look().unwrap();
-    assert_eq!((seen[0].ticks.busy, seen[0].cpus, seen[1].ticks), (10, 1, CpuTicks { busy: 4, idle: 0, stolen: 0 }));
+    assert_eq!(
+        (seen[0].ticks.busy, seen[0].cpus, seen[1].ticks),
+        (10, 1, CpuTicks { busy: 4, idle: 0, stolen: 0 })
+    );
     assert_eq!(machine.socket_of(3), Some(0));
-    for wrong in ["", "cpu 1 2 3 4\n", "cpu0 1 2 x 4\n", "cpu0 1 2\n", "cpu99999999 1 2 3 4\n", "cpu0 -1 2 3 4\n"] {
+    for wrong in ["", "cpu 1 2 3 4\n", "cpu0 1 2 x 4\n", "cpu0 1 2\n", "cpu99999999 1 2 3 4\n", "cpu0 -1 2 3 4\n"]
+    {
         fake.cpus(wrong);
         assert!(matches!(machine.look(), Err(ReadError::Garbage(_))), "{wrong}");
     }
