@@ -25,6 +25,9 @@ pub(super) struct Member {
     waited: u8,
     /// Its threads at the last look.
     pub(super) threads: Vec<u32>,
+    /// Those of them that were seen with children.
+    pub(super) forkers: Vec<u32>,
+    pub(super) turn: usize,
 }
 
 impl Member {
@@ -37,7 +40,18 @@ impl Member {
         if line.pid != pid {
             return Err(Errno::SRCH);
         }
-        Ok(Member { stat, tasks, line, next: Some(line), run: 0, expected: 0, waited: 0, threads: Vec::new() })
+        Ok(Member {
+            stat,
+            tasks,
+            line,
+            next: Some(line),
+            run: 0,
+            expected: 0,
+            waited: 0,
+            threads: Vec::new(),
+            forkers: Vec::new(),
+            turn: 0,
+        })
     }
 
     /// What it ran before it was watched is not counted; `slack` more is left out, too, for a source that is finer.

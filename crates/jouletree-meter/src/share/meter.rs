@@ -70,6 +70,7 @@ impl ShareMeter {
             Machine::open(roots).map_err(|error| WatchError::NoMachine(roots.proc.join("stat"), error))?;
         let mut time = TreeTime::start_with(roots, Tree::watch(roots, pid)?, sources);
         let tick = Nanos(i64::try_from(tick_of_the_system()).unwrap_or(10_000_000));
+        let sockets = machine.sockets().len();
         let now = Mono::now();
         let mut places = Places::default();
         places.look(time.tree(), &machine);
@@ -84,8 +85,8 @@ impl ShareMeter {
             looked: now,
             own: own_time(),
             carry: Carry::default(),
-            slices: Vec::new(),
-            samples: Vec::new(),
+            slices: Vec::with_capacity(sockets),
+            samples: Vec::with_capacity(sockets),
         })
     }
 

@@ -8,9 +8,12 @@
 //! What this cannot know: two hardware threads of one core count as two CPUs, frequency is not looked at, and on
 //! machines with several sockets the place of a thread between two looks is where it was last.
 
+mod discover;
 mod idle;
 pub(crate) mod kept;
 mod machine;
+#[cfg(test)]
+mod machine_tests;
 mod member;
 mod meter;
 mod perf;

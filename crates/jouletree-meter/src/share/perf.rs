@@ -37,7 +37,7 @@ impl PerfTime {
         let mut uncertain = 0;
         for _ in 0..ATTEMPTS {
             counters.clear();
-            tree.look();
+            tree.look_everywhere();
             let before = threads(tree);
             for thread in &before {
                 match open(*thread) {
@@ -47,7 +47,7 @@ impl PerfTime {
                     Err(error) => return Err(error),
                 }
             }
-            tree.look();
+            tree.look_everywhere();
             uncertain = threads(tree).iter().filter(|thread| before.binary_search(thread).is_err()).count();
             if uncertain == 0 {
                 break;

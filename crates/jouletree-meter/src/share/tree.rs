@@ -10,11 +10,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use jouletree_model::Nanos;
-use rustix::io::Errno;
 
-use super::kept::{NumberedDirectory, number};
+use super::kept::NumberedDirectory;
 use super::member::Member;
-use super::process::ProcessLine;
 use crate::Roots;
 
 /// How descendants are found.
@@ -46,19 +44,19 @@ pub enum WatchError {
 /// A process and its descendants.
 #[derive(Debug)]
 pub struct Tree {
-    proc: PathBuf,
-    everyone: NumberedDirectory,
-    discovery: Discovery,
-    monitor: u32,
-    tick: u64,
+    pub(super) proc: PathBuf,
+    pub(super) everyone: NumberedDirectory,
+    pub(super) discovery: Discovery,
+    pub(super) monitor: u32,
+    pub(super) tick: u64,
     pub(super) members: BTreeMap<u32, Member>,
     /// The CPU time since the watch began, in nanoseconds.
     pub(super) time: u64,
-    seen: u64,
-    unfollowed: u64,
-    found: Vec<u32>,
+    pub(super) seen: u64,
+    pub(super) unfollowed: u64,
+    pub(super) found: Vec<u32>,
     estates: Vec<(u32, u64)>,
-    text: Vec<u8>,
+    pub(super) text: Vec<u8>,
 }
 
 impl Tree {
@@ -89,7 +87,7 @@ impl Tree {
             estates: Vec::new(),
             text: vec![0; 4096],
         };
-        tree.discover();
+        tree.discover(true);
         tree.forget_the_past(0);
         Ok(tree)
     }
@@ -129,15 +127,25 @@ impl Tree {
         Nanos(i64::try_from(self.time).unwrap_or(i64::MAX))
     }
 
-    /// Looks at all its processes and for new ones: to be done about ten times a second.
+    /// Looks at all its processes and for new ones: to be done about ten times a second. A child of a thread that never
+    /// had one before, in a process of very many threads, may be found some looks later; its time is not lost.
     pub fn look(&mut self) {
+        self.look_for(false);
+    }
+
+    /// Looks, and asks every thread for its children.
+    pub(super) fn look_everywhere(&mut self) {
+        self.look_for(true);
+    }
+
+    fn look_for(&mut self, is_thorough: bool) {
         self.members.values_mut().for_each(Member::look);
         self.members.values_mut().for_each(Member::look_again);
         self.bury();
         for member in self.members.values_mut() {
             self.time = self.time.saturating_add(member.advance(self.tick));
         }
-        self.discover();
+        self.discover(is_thorough);
     }
 
     pub(super) fn forget_the_past(&mut self, slack: u64) {
@@ -169,75 +177,6 @@ impl Tree {
             }
         }
     }
-
-    fn discover(&mut self) {
-        for member in self.members.values_mut() {
-            member.threads.clear();
-            // Threads of a process that is just ending: there are none.
-            let _ = member.tasks.numbers(&mut member.threads);
-        }
-        match self.discovery {
-            Discovery::Children => self.discover_children(),
-            Discovery::Parents => while self.discover_by_parents() > 0 {},
-        }
-    }
-
-    fn discover_children(&mut self) {
-        self.found.clear();
-        for (pid, member) in &self.members {
-            children(*pid, member, &mut self.text, &mut self.found);
-        }
-        while let Some(pid) = self.found.pop() {
-            if self.adopt(pid)
-                && let Some(member) = self.members.get(&pid)
-            {
-                children(pid, member, &mut self.text, &mut self.found);
-            }
-        }
-    }
-
-    fn discover_by_parents(&mut self) -> usize {
-        let mut all = std::mem::take(&mut self.found);
-        all.clear();
-        let _ = self.everyone.numbers(&mut all);
-        let mut adopted = 0;
-        for pid in &all {
-            if *pid == self.monitor || self.members.contains_key(pid) {
-                continue;
-            }
-            let line = self.everyone.file(*pid, "stat").and_then(|file| {
-                let mut buffer = [0; ProcessLine::ROOM];
-                file.read(&mut buffer).map(ProcessLine::parse)
-            });
-            if line.is_ok_and(|line| line.is_some_and(|line| self.members.contains_key(&line.parent))) {
-                adopted += usize::from(self.adopt(*pid));
-            }
-        }
-        self.found = all;
-        adopted
-    }
-
-    /// Takes a process into the tree that is a child of one inside; whether it was new.
-    fn adopt(&mut self, pid: u32) -> bool {
-        if pid == self.monitor || self.members.contains_key(&pid) {
-            return false;
-        }
-        match Member::open(&self.proc, pid) {
-            Ok(mut member) if self.members.contains_key(&member.line.parent) => {
-                let _ = member.tasks.numbers(&mut member.threads);
-                self.time = self.time.saturating_add(member.count_from_birth(self.tick));
-                self.seen += 1;
-                self.members.insert(pid, member);
-                true
-            }
-            Err(Errno::MFILE | Errno::NFILE) => {
-                self.unfollowed += 1;
-                false
-            }
-            // It is gone again, or the number is another's by now.
-            _ => false,
-        }
-    }
 }
 
 /// The number of this process as the root of processes knows it: another inside a container.
@@ -249,15 +188,4 @@ pub(super) fn monitor_in(roots: &Roots) -> u32 {
 /// The step in which the system counts CPU time, in nanoseconds.
 pub(super) fn tick_of_the_system() -> u64 {
     1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)
-}
-
-fn children(pid: u32, member: &Member, text: &mut Vec<u8>, into: &mut Vec<u32>) {
-    let threads = if member.threads.is_empty() { std::slice::from_ref(&pid) } else { &member.threads };
-    for thread in threads {
-        if let Ok(file) = member.tasks.file(*thread, "children")
-            && let Ok(list) = file.read_whole(text)
-        {
-            into.extend(list.split(u8::is_ascii_whitespace).filter_map(number::<u32>));
-        }
-    }
 }

@@ -77,9 +77,7 @@ pub fn run() {
     let amount: u64 = amount.parse().unwrap();
     match task {
         "once" => return burn(Duration::from_millis(amount)),
-        "threads" => {
-            (1..amount).for_each(|_| drop(std::thread::spawn(|| std::thread::sleep(Duration::from_secs(600)))));
-        }
+        "threads-before" => sleepers(amount),
         _ => {}
     }
     say("ready");
@@ -87,6 +85,7 @@ pub fn run() {
     std::io::stdin().read_line(&mut word).unwrap();
     let before = used();
     match task {
+        "threads-after" => sleepers(amount),
         "burn" => burn(Duration::from_millis(amount)),
         "children" => (0..amount).for_each(|_| {
             program("once 10").stdout(Stdio::null()).status().unwrap();
@@ -102,6 +101,10 @@ pub fn run() {
     }
     say(&(used() - before).to_string());
     std::io::stdin().read_line(&mut word).unwrap();
+}
+
+fn sleepers(threads: u64) {
+    (1..threads).for_each(|_| drop(std::thread::spawn(|| std::thread::sleep(Duration::from_secs(600)))));
 }
 
 fn say(word: &str) {
