@@ -16,10 +16,12 @@ mod once;
 mod period;
 pub mod powercap;
 mod probe;
+pub mod resources;
 mod roots;
 pub mod sampler;
 mod sensor;
 pub mod series;
+pub mod share;
 pub mod slow;
 
 pub use clock::{Anchor, Anchors, Mono};

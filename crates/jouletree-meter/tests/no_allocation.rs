@@ -1,4 +1,4 @@
-//! Reading a sensor allocates nothing: it happens a thousand times a second, beside the program that is metered.
+//! Reading a sensor or a share allocates nothing: it happens a thousand times a second, beside the program that is metered.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 #![allow(unsafe_code, reason = "an allocator can only be written so; it counts and passes everything on")]
@@ -13,7 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use common::machine;
 use fake_powercap::Layout;
 use jouletree_meter::sampler::{Options, Sampler};
-use jouletree_meter::{Counter, Mono, ReadError, Sensor, SensorInfo};
+use jouletree_meter::share::{ShareMeter, Source};
+use jouletree_meter::{Counter, Mono, ReadError, Roots, Sensor, SensorInfo};
+use jouletree_model::Nanos;
 
 struct Counting;
 
@@ -90,4 +92,26 @@ fn the_sampler_allocates_nothing() {
     assert!(sampler.stats().wakes > wakes + 100);
     assert_eq!(allocations.load(Ordering::Relaxed), before);
     sampler.stop();
+}
+
+#[test]
+fn a_share_allocates_only_when_the_tree_changes() {
+    let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    for source in Source::ALL {
+        let roots = Roots::default();
+        let mut meter = ShareMeter::start_with(&roots, child.id(), Nanos(20_000_000), &[source]).unwrap();
+        let begun = Mono::now();
+        // Time is played faster than it passes: only some windows see the machine's ticks move.
+        let mut poll = |window: i64| {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            meter.poll(Mono(begun.0 + window * 20_000_000)).map(<[_]>::len)
+        };
+        (0..20).for_each(|window| drop(poll(window)));
+        let before = ALLOCATIONS.get();
+        let samples: usize = (20..120).map(|window| poll(window).unwrap_or(0)).sum();
+        assert_eq!(ALLOCATIONS.get() - before, 0, "{source}");
+        assert!(samples > 0, "{source}");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
 }

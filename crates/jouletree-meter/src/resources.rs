@@ -1,0 +1,145 @@
+//! The log of resources: how much CPU and memory a tree and its machine use, a few times a second.
+//!
+//! GPUs are asked by [`nvml::Gpu::use_now`](crate::nvml::Gpu::use_now), on a thread of their own.
+
+use jouletree_model::Nanos;
+use rustix::io::Errno;
+
+use crate::share::kept::{KeptFile, NumberedDirectory, number};
+use crate::share::{Machine, Tree};
+use crate::{Mono, ReadError, Roots};
+
+/// The kernel walks through all memory of a process to tell its part of shared memory: not more often than this.
+const SHARED_PERIOD: Nanos = Nanos(1_000_000_000);
+
+/// What a tree and its machine use at an instant. Amounts of memory are in bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ResourceSample {
+    /// When.
+    pub at: Mono,
+    /// The CPUs that the tree kept busy since the sample before: 2.5 is two and a half.
+    pub cpus: f64,
+    /// The part of all CPUs that was busy since the sample before, from 0 to 1; `None` when the system does not tell.
+    pub machine_busy: Option<f64>,
+    /// Memory in use by the tree's processes; what several of them share is counted for each.
+    pub resident: u64,
+    /// The same with shared memory counted once, as of the last second; `None` when that is not told or not permitted.
+    pub proportional: Option<u64>,
+    /// All memory of the machine.
+    pub memory_total: Option<u64>,
+    /// What of it could be used without swapping.
+    pub memory_available: Option<u64>,
+    /// The tree's processes.
+    pub processes: usize,
+    /// Its threads.
+    pub threads: usize,
+}
+
+/// Keeps the log of resources.
+#[derive(Debug)]
+pub struct ResourceLog {
+    machine: Machine,
+    processes: NumberedDirectory,
+    memory: Option<KeptFile>,
+    page: u64,
+    period: Nanos,
+    last: Option<(Mono, Nanos)>,
+    proportional: Option<(Mono, Option<u64>)>,
+    text: Vec<u8>,
+}
+
+impl ResourceLog {
+    /// The time between samples where nobody asks for another.
+    pub const PERIOD: Nanos = Nanos(160_000_000);
+
+    /// Begins a log.
+    pub fn start(roots: &Roots, period: Nanos) -> Result<ResourceLog, ReadError> {
+        Ok(ResourceLog {
+            machine: Machine::open(roots)?,
+            processes: NumberedDirectory::open(&roots.proc).map_err(std::io::Error::from)?,
+            memory: KeptFile::open(roots.proc.join("meminfo")).ok(),
+            page: u64::try_from(rustix::param::page_size()).unwrap_or(4096),
+            period,
+            last: None,
+            proportional: None,
+            text: vec![0; 4096],
+        })
+    }
+
+    /// A sample, when it is time for one: of a tree, and the CPU time that it has used so far.
+    pub fn poll(&mut self, now: Mono, tree: &Tree, time: Nanos) -> Option<ResourceSample> {
+        let Some((then, earlier)) = self.last else {
+            self.last = Some((now, time));
+            return None;
+        };
+        let passed = now - then;
+        if passed < self.period.max(Nanos(1)) {
+            return None;
+        }
+        self.last = Some((now, time));
+        let (memory_total, memory_available) = self.memory().unwrap_or_default();
+        Some(ResourceSample {
+            at: now,
+            cpus: (time - earlier).seconds().max(0.0) / passed.seconds(),
+            machine_busy: self.machine.look().ok().and_then(busy),
+            resident: tree.processes().filter_map(|pid| self.resident(pid)).fold(0, u64::saturating_add),
+            proportional: self.proportional(now, tree),
+            memory_total,
+            memory_available,
+            processes: tree.processes().len(),
+            threads: tree.threads(),
+        })
+    }
+
+    fn memory(&mut self) -> Option<(Option<u64>, Option<u64>)> {
+        let text = self.memory.as_ref()?.read_whole(&mut self.text).ok()?;
+        Some((kilobytes(text, b"MemTotal:"), kilobytes(text, b"MemAvailable:")))
+    }
+
+    fn resident(&self, pid: u32) -> Option<u64> {
+        let mut buffer = [0; 128];
+        let text = self.processes.file(pid, "statm").ok()?.read(&mut buffer).ok()?;
+        let pages: u64 = text.split(u8::is_ascii_whitespace).nth(1).and_then(number)?;
+        pages.checked_mul(self.page)
+    }
+
+    fn proportional(&mut self, now: Mono, tree: &Tree) -> Option<u64> {
+        match self.proportional {
+            Some((then, bytes)) if now - then < SHARED_PERIOD => bytes,
+            _ => {
+                let bytes = self.sum_of_parts(tree);
+                self.proportional = Some((now, bytes));
+                bytes
+            }
+        }
+    }
+}
+
+impl ResourceLog {
+    /// A process that has ended has no memory; one that may not be asked makes the sum unknown.
+    fn sum_of_parts(&mut self, tree: &Tree) -> Option<u64> {
+        let mut sum = None;
+        for pid in tree.processes() {
+            let file = self.processes.file(pid, "smaps_rollup");
+            match file.and_then(|file| file.read_whole(&mut self.text).map(|text| kilobytes(text, b"Pss:"))) {
+                Ok(part) => sum = part.map_or(sum, |part| Some(part.saturating_add(sum.unwrap_or(0)))),
+                Err(Errno::SRCH) => {}
+                Err(_) => return None,
+            }
+        }
+        sum
+    }
+}
+
+fn busy(sockets: &[crate::share::SocketTicks]) -> Option<f64> {
+    let busy: u64 = sockets.iter().map(|socket| socket.ticks.busy).sum();
+    let idle: u64 = sockets.iter().map(|socket| socket.ticks.idle).sum();
+    (busy + idle > 0).then(|| busy as f64 / (busy + idle) as f64)
+}
+
+/// The value of a line like `MemTotal:  1024 kB`, in bytes.
+fn kilobytes(text: &[u8], name: &[u8]) -> Option<u64> {
+    let line = text.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(name))?;
+    let value: u64 = line.split(u8::is_ascii_whitespace).find(|word| !word.is_empty()).and_then(number)?;
+    value.checked_mul(1024)
+}
