@@ -162,9 +162,9 @@ impl SeriesBuilder {
 
     fn add(&mut self, at: Mono, read: Mono) {
         self.stands = read;
-        if self.points.last().is_none_or(|last| last.at < at) {
-            self.points.push(Point { at, microjoules: self.counter.total(), gap_follows: false });
-        }
+        // After a gap shorter than a tick, the tick that a sample shows may have been before the gap.
+        let at = self.points.last().map_or(at, |last| at.max(Mono(last.at.0 + 1)));
+        self.points.push(Point { at, microjoules: self.counter.total(), gap_follows: false });
     }
 
     /// The count stood still until the last reading, and that was true: what follows was used after it.

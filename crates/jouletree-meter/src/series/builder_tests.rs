@@ -65,6 +65,21 @@ proptest! {
     }
 }
 
+/// What is counted right after a gap that is shorter than a tick belongs to the time after it.
+#[test]
+fn a_gap_shorter_than_a_tick_costs_only_itself() {
+    let mut builder = SeriesBuilder::new(&info(), PERIOD);
+    let looks = [(0, false), (1, false), (1, true), (1, false), (2, false)];
+    for ((count, fails), n) in looks.into_iter().zip(1..) {
+        let flags = if fails { Flags::GAP } else { Flags::default() };
+        builder.take(Sample { sensor: 0, flags, at: Mono(n * 100_000), count });
+    }
+    let mut anchors = Anchors::default();
+    anchors.push(Anchor { mono: Mono(0), wall: Nanos(1_000_000_000), boot: Nanos(0) });
+    let series = builder.series(&anchors).unwrap();
+    assert!((series.total().0 - 2e-6).abs() < 1e-12 && builder.gaps().len() == 1, "{:?}", series.total());
+}
+
 /// A meter that is updated once a second and read every 4 ms does not rest in between.
 #[test]
 fn a_slow_meter_is_linear_between_its_updates() {
