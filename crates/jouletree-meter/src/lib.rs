@@ -23,6 +23,7 @@ mod sensor;
 pub mod series;
 pub mod share;
 pub mod slow;
+pub mod station;
 
 pub use clock::{Anchor, Anchors, Mono};
 pub use counter::{Advance, Counter, Implausible};

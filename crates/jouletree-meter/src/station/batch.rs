@@ -1,0 +1,58 @@
+//! Batches: what a session brings, a few times a second.
+
+use jouletree_model::Nanos;
+
+use crate::nvml::{GpuShare, GpuUse};
+use crate::resources::ResourceSample;
+use crate::sampler::{Incident, Sample, Stats};
+use crate::share::ShareSample;
+use crate::{Anchor, Mono, SensorInfo};
+
+/// Everything that happened since the batch before.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Batch {
+    /// Its number in the session, from zero. A number that is missing was lost.
+    pub number: u64,
+    /// Readings of all sensors, by sensor in the order of their time.
+    pub samples: Vec<Sample>,
+    /// The shares of the process tree, one for each socket and window; none when no process is watched.
+    pub shares: Vec<ShareSample>,
+    /// What the tree and its machine use; none when no process is watched.
+    pub resources: Vec<ResourceSample>,
+    /// What GPUs are doing.
+    pub gpus: Vec<GpuSample>,
+    /// What ties the clock of all this to the time of day. The first batch has at least one.
+    pub anchors: Vec<Anchor>,
+    /// What happened.
+    pub incidents: Vec<Incident>,
+    /// Samples of this session that were lost before this batch because nobody took them.
+    pub lost: u64,
+}
+
+/// A GPU at an instant.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GpuSample {
+    /// When.
+    pub at: Mono,
+    /// The number of the GPU.
+    pub gpu: u32,
+    /// What it is doing.
+    pub used: GpuUse,
+    /// The part of it that belongs to the process tree, where that can be told.
+    pub share: Option<GpuShare>,
+}
+
+/// What is known at the end of a session.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Ending {
+    /// The sensors, with what they learned about themselves, in the order of [`Sample::sensor`].
+    pub sensors: Vec<SensorInfo>,
+    /// What a person should know about the numbers.
+    pub remarks: Vec<String>,
+    /// How well the sampler kept time, since it began: it may be older than the session.
+    pub stats: Stats,
+    /// The processor time of the tree.
+    pub tree_time: Nanos,
+    /// The processor time that monitoring took since the session began, for all sessions together.
+    pub own_time: Nanos,
+}
