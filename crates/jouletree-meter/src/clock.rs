@@ -58,6 +58,11 @@ impl Anchors {
         self.anchors.push(anchor);
     }
 
+    /// All of them, in the order of time.
+    pub fn as_slice(&self) -> &[Anchor] {
+        &self.anchors
+    }
+
     /// The time of day at an instant, by the last anchor before it, or the first of all. After the clock was set, times
     /// go on from the new time of day: that is what the trace's clock does, too.
     pub fn wall(&self, at: Mono) -> Option<Nanos> {
@@ -65,6 +70,11 @@ impl Anchors {
         let anchor = self.anchors.get(after.saturating_sub(1))?;
         Some(anchor.wall + (at - anchor.mono))
     }
+}
+
+/// The processor time of this process, all its threads included.
+pub(crate) fn process_time() -> Nanos {
+    Nanos(nanos(clock_gettime(ClockId::ProcessCPUTime)))
 }
 
 fn nanos(time: Timespec) -> i64 {

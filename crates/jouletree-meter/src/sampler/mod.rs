@@ -15,8 +15,8 @@ mod stats;
 mod watched;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use jouletree_model::Nanos;
 use rtrb::{Consumer, RingBuffer};
@@ -54,6 +54,14 @@ impl Options {
     pub const SHORTEST: Nanos = Nanos(1_000_000);
     /// The longest period: who is told to stop must not be waited for.
     pub const LONGEST: Nanos = Nanos(1_000_000_000);
+
+    /// Whether a period can be kept.
+    pub fn check_period(period: Nanos) -> Result<(), StartError> {
+        match (Options::SHORTEST..=Options::LONGEST).contains(&period) {
+            true => Ok(()),
+            false => Err(StartError::Period(period)),
+        }
+    }
 }
 
 impl Default for Options {
@@ -100,10 +108,12 @@ pub struct Sampler {
     incidents: Vec<Incident>,
     incidents_left_out: u64,
     shared: Arc<Shared>,
-    stop: Arc<AtomicBool>,
     remarks: Vec<Vec<String>>,
     thread: Option<JoinHandle<Vec<Parting>>>,
 }
+
+/// How long the thread is waited for when it is asked about its sensors.
+const ANSWER: Duration = Duration::from_millis(200);
 
 /// What is known about a sensor after it was sampled, and what it says of its readings.
 type Parting = (SensorInfo, Vec<String>);
@@ -118,9 +128,7 @@ impl Sampler {
         if sensors.len() > usize::from(u16::MAX) + 1 {
             return Err(StartError::TooMany(sensors.len()));
         }
-        if !(Options::SHORTEST..=Options::LONGEST).contains(&period) {
-            return Err(StartError::Period(period));
-        }
+        Options::check_period(period)?;
         if ring < sensors.len() {
             return Err(StartError::Ring { ring, sensors: sensors.len() });
         }
@@ -131,15 +139,11 @@ impl Sampler {
         let (anchors, new_anchors) = RingBuffer::new(ROOM);
         let (incidents, new_incidents) = RingBuffer::new(ROOM);
         let shared = Arc::new(Shared::default());
-        let stop = Arc::new(AtomicBool::new(false));
-        let mut rounds = Rounds::new(watched, period, producer, anchors, incidents, shared.clone());
-        let theirs = stop.clone();
+        shared.set_period(period);
+        let mut rounds = Rounds::new(watched, producer, anchors, incidents, shared.clone());
         let thread = thread::Builder::new().name("sampler".to_owned()).spawn(move || {
             rounds.prepare(realtime);
-            while !theirs.load(Ordering::Acquire) {
-                rounds.next();
-            }
-            rounds.end()
+            rounds.run()
         })?;
         Ok(Sampler {
             infos,
@@ -150,13 +154,13 @@ impl Sampler {
             incidents: Vec::new(),
             incidents_left_out: 0,
             shared,
-            stop,
             remarks: Vec::new(),
             thread: Some(thread),
         })
     }
 
-    /// What is sampled, in the order of [`Sample::sensor`]; after the end, with what sensors learned about themselves.
+    /// What is sampled, in the order of [`Sample::sensor`]; after the end or
+    /// [`Sampler::ask`], with what sensors learned about themselves.
     pub fn infos(&self) -> &[SensorInfo] {
         &self.infos
     }
@@ -176,6 +180,43 @@ impl Sampler {
         }
     }
 
+    /// From now on reads with another period, beginning at once.
+    pub fn set_period(&self, period: Nanos) -> Result<(), StartError> {
+        Options::check_period(period)?;
+        self.shared.set_period(period);
+        self.wake();
+        Ok(())
+    }
+
+    /// Has the sensors read within 20 ms, however long the period is.
+    pub fn read_now(&self) {
+        self.shared.want_reading();
+        self.wake();
+    }
+
+    /// Asks what is known of the sensors by now; [`Sampler::infos`] and [`Sampler::remarks`] tell. A thread that does
+    /// not get to answer leaves them as they were.
+    pub fn ask(&mut self) {
+        if self.thread.is_none() {
+            return;
+        }
+        self.shared.want_partings();
+        self.read_now();
+        let until = Instant::now() + ANSWER;
+        while Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+            if let Some(partings) = self.shared.take_partings() {
+                (self.infos, self.remarks) = partings.into_iter().unzip();
+                return;
+            }
+        }
+    }
+
+    /// What is new since it was last taken, as of the last [`Sampler::drain`]: for those who sample for months.
+    pub fn take_news(&mut self) -> (Anchors, Vec<Incident>) {
+        (std::mem::take(&mut self.anchors), std::mem::take(&mut self.incidents))
+    }
+
     /// What ties the clock of the samples to the time of day, as of the last [`Sampler::drain`].
     pub fn anchors(&self) -> &Anchors {
         &self.anchors
@@ -193,7 +234,7 @@ impl Sampler {
         stats
     }
 
-    /// What each sensor says of its readings; nothing before the end.
+    /// What each sensor says of its readings; nothing before the end or [`Sampler::ask`].
     pub fn remarks(&self) -> &[Vec<String>] {
         &self.remarks
     }
@@ -201,12 +242,19 @@ impl Sampler {
     /// Stops within a period, or little more where a slow sensor hangs; samples that were not drained yet can still
     /// be drained.
     pub fn stop(&mut self) {
-        self.stop.store(true, Ordering::Release);
+        self.shared.stop();
+        self.wake();
         let Some(thread) = self.thread.take() else { return };
         match thread.join() {
             Ok(partings) => (self.infos, self.remarks) = partings.into_iter().unzip(),
             // A sensor that panics ends the sampling; what was sampled before stays.
             Err(_) => self.incidents.push(Incident { at: Mono::now(), sensor: None, what: What::Ended }),
+        }
+    }
+
+    fn wake(&self) {
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
         }
     }
 

@@ -1,6 +1,8 @@
 //! The rounds of the sampler's thread: sleep until the deadline, look at the clocks, read every sensor once.
 
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use jouletree_model::Nanos;
 use rtrb::Producer;
@@ -8,14 +10,17 @@ use rustix::io::Errno;
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
+use super::Parting;
 use super::clocks::Clocks;
 use super::incident::{Incident, What};
 use super::realtime;
 use super::sample::{Flags, Sample};
 use super::stats::Shared;
 use super::watched::Watched;
-use crate::{Anchor, Mono, SensorInfo};
+use crate::{Anchor, Mono};
 
+/// Whoever waits for as long as this can be woken up meanwhile.
+const WAKEABLE: Nanos = Nanos(20_000_000);
 /// What is told in sums is told so often.
 const BETWEEN_SUMS: Nanos = Nanos(1_000_000_000);
 
@@ -36,14 +41,13 @@ pub(super) struct Rounds {
 impl Rounds {
     pub fn new(
         sensors: Vec<Watched>,
-        period: Nanos,
         samples: Producer<Sample>,
         anchors: Producer<Anchor>,
         incidents: Producer<Incident>,
         shared: Arc<Shared>,
     ) -> Rounds {
         let (clocks, deadline) = (Clocks::default(), Mono::now());
-        let late = (0, Nanos(0));
+        let (late, period) = ((0, Nanos(0)), shared.period());
         Rounds { sensors, period, deadline, clocks, samples, anchors, incidents, shared, late, told: deadline }
     }
 
@@ -54,9 +58,18 @@ impl Rounds {
         self.told = self.deadline;
     }
 
-    /// Waits for the next deadline and reads all sensors.
-    pub fn next(&mut self) {
-        sleep_until(self.deadline);
+    /// Reads all sensors at every deadline, until it is told to stop; says what became of the sensors.
+    pub fn run(&mut self) -> Vec<Parting> {
+        while !self.shared.is_stopped() {
+            self.next();
+        }
+        // What is left to tell.
+        self.tell_sums(Mono::now());
+        self.partings()
+    }
+
+    fn next(&mut self) {
+        self.wait();
         let woke = Mono::now();
         let late = woke - self.deadline;
         self.shared.woke(late);
@@ -67,11 +80,30 @@ impl Rounds {
         if now - self.told >= BETWEEN_SUMS {
             self.tell_sums(now);
         }
+        if self.shared.are_partings_wanted() {
+            self.shared.tell_partings(self.partings());
+        }
     }
 
-    /// Tells what is left to tell, and what became of the sensors.
-    pub fn end(&mut self) -> Vec<(SensorInfo, Vec<String>)> {
-        self.tell_sums(Mono::now());
+    /// Waits for the deadline, or for whoever cannot.
+    fn wait(&mut self) {
+        loop {
+            let period = self.shared.period();
+            if period != self.period || self.shared.is_reading_wanted() {
+                (self.period, self.deadline) = (period, Mono::now());
+            }
+            if self.period < WAKEABLE {
+                return sleep_until(self.deadline);
+            }
+            let left = self.deadline - Mono::now();
+            if left <= Nanos(0) || self.shared.is_stopped() {
+                return;
+            }
+            thread::park_timeout(Duration::from_nanos(left.0.unsigned_abs()));
+        }
+    }
+
+    fn partings(&self) -> Vec<Parting> {
         self.sensors.iter().map(Watched::parting).collect()
     }
 

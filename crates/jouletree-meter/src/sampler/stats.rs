@@ -1,10 +1,13 @@
-//! How well the sampler keeps time and what it costs: counters that its thread writes and anybody reads.
+//! What the sampler's thread and its owner share: how well it keeps time and what it costs, which it writes and anybody
+//! reads, and what is wanted of it.
 
 use std::array;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use jouletree_model::Nanos;
 
+use super::Parting;
 use super::realtime::Class;
 
 /// Buckets of lateness: four to each doubling, up to some minutes.
@@ -44,11 +47,22 @@ pub(super) struct Shared {
     late: [AtomicU64; BUCKETS],
     cpu_time: AtomicU64,
     class: AtomicUsize,
+    /// What its owner wants of it.
+    period: AtomicI64,
+    stop: AtomicBool,
+    read_now: AtomicBool,
+    wants_partings: AtomicBool,
+    partings: Mutex<Option<Vec<Parting>>>,
 }
 
 impl Default for Shared {
     fn default() -> Shared {
         Shared {
+            period: AtomicI64::new(0),
+            stop: AtomicBool::new(false),
+            read_now: AtomicBool::new(false),
+            wants_partings: AtomicBool::new(false),
+            partings: Mutex::new(None),
             wakes: AtomicU64::new(0),
             missed: AtomicU64::new(0),
             overruns: AtomicU64::new(0),
@@ -89,6 +103,49 @@ impl Shared {
 
     pub fn set_class(&self, class: Class) {
         self.class.store(class as usize, Ordering::Relaxed);
+    }
+
+    pub fn period(&self) -> Nanos {
+        Nanos(self.period.load(Ordering::Relaxed))
+    }
+
+    pub fn set_period(&self, period: Nanos) {
+        self.period.store(period.0, Ordering::Relaxed);
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+    }
+
+    /// The sensors are to be read without waiting for the deadline.
+    pub fn want_reading(&self) {
+        self.read_now.store(true, Ordering::Release);
+    }
+
+    pub fn is_reading_wanted(&self) -> bool {
+        self.read_now.load(Ordering::Relaxed) && self.read_now.swap(false, Ordering::Acquire)
+    }
+
+    /// What is known of the sensors is to be told.
+    pub fn want_partings(&self) {
+        *self.partings.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.wants_partings.store(true, Ordering::Release);
+    }
+
+    pub fn are_partings_wanted(&self) -> bool {
+        self.wants_partings.load(Ordering::Relaxed) && self.wants_partings.swap(false, Ordering::Acquire)
+    }
+
+    pub fn tell_partings(&self, partings: Vec<Parting>) {
+        *self.partings.lock().unwrap_or_else(PoisonError::into_inner) = Some(partings);
+    }
+
+    pub fn take_partings(&self) -> Option<Vec<Parting>> {
+        self.partings.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     pub fn stats(&self) -> Stats {

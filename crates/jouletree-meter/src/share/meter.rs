@@ -2,13 +2,13 @@
 
 use jouletree_model::Nanos;
 use rustix::thread::sched_getcpu;
-use rustix::time::{ClockId, clock_gettime};
 
 use super::machine::Machine;
 use super::places::Places;
 use super::reconcile::{Carry, Slice, Times, reconcile};
 use super::source::{Source, TreeTime};
 use super::tree::{Tree, WatchError, tick_of_the_system};
+use crate::clock::process_time;
 use crate::{Mono, ReadError, Roots};
 
 /// How often births and deaths are looked for.
@@ -83,7 +83,7 @@ impl ShareMeter {
             tick,
             began: None,
             looked: now,
-            own: own_time(),
+            own: process_time(),
             carry: Carry::default(),
             slices: Vec::with_capacity(sockets),
             samples: Vec::with_capacity(sockets),
@@ -122,8 +122,18 @@ impl ShareMeter {
     /// The shares of the window that ends now, one for each socket; nothing while it lasts. After a failure the next
     /// window begins where reading works again: there is a gap between.
     pub fn poll(&mut self, now: Mono) -> Result<&[ShareSample], ReadError> {
-        self.samples.clear();
         if self.began.is_some_and(|began| now - began < self.window) {
+            self.samples.clear();
+            return Ok(&self.samples);
+        }
+        self.close(now)
+    }
+
+    /// Ends the window now, however short it is: for the end of a recording. One that is shorter than a tick of the
+    /// system says nothing.
+    pub fn close(&mut self, now: Mono) -> Result<&[ShareSample], ReadError> {
+        self.samples.clear();
+        if self.began.is_some_and(|began| now - began < self.tick) {
             return Ok(&self.samples);
         }
         if now - self.looked >= LOOK || self.time.source() == Source::Stat {
@@ -132,7 +142,7 @@ impl ShareMeter {
             self.looked = now;
         }
         let began = self.began.take();
-        let (ours, own) = (self.time.read(), own_time());
+        let (ours, own) = (self.time.read(), process_time());
         self.machine.look()?;
         self.began = Some(now);
         let times = Times {
@@ -158,10 +168,4 @@ impl ShareMeter {
         }
         Ok(&self.samples)
     }
-}
-
-/// The CPU time of this process, all its threads included.
-fn own_time() -> Nanos {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Nanos(time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec))
 }

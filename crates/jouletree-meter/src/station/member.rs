@@ -1,0 +1,136 @@
+//! A session as the station sees it: what it is due, collected until the next batch.
+
+use std::sync::Arc;
+
+use jouletree_model::Nanos;
+
+use super::batch::{Batch, Ending, GpuSample};
+use super::queue::Queue;
+use super::{SessionError, Watch};
+use crate::clock::process_time;
+use crate::resources::ResourceLog;
+use crate::sampler::{Flags, Incident, Sample};
+use crate::share::ShareMeter;
+use crate::{Anchor, Mono, Roots};
+
+/// A little less than what is promised, as the station looks at fixed instants.
+const RESOURCES: Nanos = Nanos(120_000_000);
+
+/// One session of a station.
+pub(super) struct Member {
+    pub id: u64,
+    pub period: Nanos,
+    queue: Arc<Queue>,
+    tree: Option<(ShareMeter, Option<ResourceLog>)>,
+    /// By sensor: before this instant nothing more is due, and what came nevertheless.
+    due: Vec<(Mono, Option<Sample>)>,
+    batch: Batch,
+    remarks: Vec<String>,
+    own_time: Nanos,
+}
+
+impl Member {
+    /// Begins a session at an instant that an anchor tells.
+    pub fn begin(
+        id: u64,
+        watch: Watch,
+        roots: &Roots,
+        queue: Arc<Queue>,
+        anchor: Anchor,
+        sensors: usize,
+    ) -> Result<Member, SessionError> {
+        let tree = watch.pid.map(|pid| ShareMeter::start(roots, pid)).transpose()?;
+        // A machine that does not tell resources has power all the same.
+        let tree = tree.map(|share| (share, ResourceLog::start(roots, RESOURCES).ok()));
+        Ok(Member {
+            id,
+            period: watch.period,
+            queue,
+            tree,
+            due: vec![(anchor.mono, None); sensors],
+            batch: Batch { anchors: vec![anchor], ..Batch::default() },
+            remarks: Vec::new(),
+            own_time: process_time(),
+        })
+    }
+
+    /// Takes a sample if one is due, where sensors are read once in `period`.
+    pub fn take(&mut self, sample: Sample, period: Nanos) {
+        let Some((due, early)) = self.due.get_mut(usize::from(sample.sensor)) else { return };
+        *early = None;
+        if sample.flags.has(Flags::GAP) || sample.flags.has(Flags::APART) {
+            return self.batch.samples.push(sample);
+        }
+        // Where nobody else reads more often, every reading is meant for this session, on time or not.
+        let slack = if self.period <= period { self.period.0 / 2 } else { 0 };
+        if sample.at.0.saturating_add(slack) < due.0 {
+            *early = Some(sample);
+            return;
+        }
+        // On a grid, so that one late reading does not delay all that follow.
+        *due = Mono(due.0.saturating_add(self.period.0));
+        if *due <= sample.at {
+            *due = Mono(sample.at.0.saturating_add(self.period.0));
+        }
+        self.batch.samples.push(sample);
+    }
+
+    /// What is known at the very end is due, too.
+    pub fn take_last(&mut self) {
+        self.batch.samples.extend(self.due.iter_mut().filter_map(|(_, early)| early.take()));
+    }
+
+    pub fn hear(&mut self, anchors: &[Anchor], incidents: &[Incident], gpus: &[GpuSample]) {
+        self.batch.anchors.extend_from_slice(anchors);
+        self.batch.incidents.extend_from_slice(incidents);
+        self.batch.gpus.extend_from_slice(gpus);
+    }
+
+    /// The processes that are watched.
+    pub fn processes(&self) -> Option<impl Iterator<Item = u32>> {
+        self.tree.as_ref().map(|(share, _)| share.time().tree().processes())
+    }
+
+    /// Looks at the process tree.
+    pub fn look(&mut self, now: Mono, is_last: bool) {
+        let Some((share, resources)) = &mut self.tree else { return };
+        let shares = if is_last { share.close(now) } else { share.poll(now) };
+        match shares {
+            Ok(shares) => self.batch.shares.extend_from_slice(shares),
+            Err(error) => {
+                let remark = format!("the activity of the processors is not known at times: {error}");
+                if !self.remarks.contains(&remark) {
+                    self.remarks.push(remark);
+                }
+            }
+        }
+        if let Some(resources) = resources {
+            let time = share.cpu_time();
+            self.batch.resources.extend(resources.poll(now, share.time().tree(), time));
+        }
+        self.queue.set_over(share.time().tree().is_over());
+    }
+
+    /// Hands over what was collected.
+    pub fn hand_over(&mut self) {
+        let next = Batch { number: self.batch.number + 1, ..Batch::default() };
+        self.queue.push(std::mem::replace(&mut self.batch, next));
+    }
+
+    /// Tells what is known of the session by now.
+    pub fn tell(&mut self, sampler: &Ending) {
+        let mut ending = sampler.clone();
+        ending.remarks.append(&mut self.remarks.clone());
+        if let Some((share, _)) = &mut self.tree {
+            ending.tree_time = share.cpu_time();
+            ending.remarks.extend(share.remarks());
+        }
+        ending.own_time = process_time() - self.own_time;
+        self.queue.update(|told| *told = ending);
+    }
+
+    /// Nothing more will come.
+    pub fn end(&self) {
+        self.queue.end();
+    }
+}

@@ -1,0 +1,164 @@
+//! The station's thread: it empties the sampler, looks at the process trees and hands out batches.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use jouletree_model::Nanos;
+
+use super::batch::Ending;
+use super::gpu_log::GpuLog;
+use super::member::Member;
+use super::queue::Queue;
+use super::{IDLE, Options, SessionError, State, Watch};
+use crate::sampler::Sampler;
+use crate::{Anchor, Mono, Roots};
+
+/// The time between two looks at everything.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+/// Every so many looks what was collected is handed over.
+const LOOKS_PER_BATCH: u32 = 2;
+
+/// What is wanted of a station.
+pub(super) enum Order {
+    Watch(Watch, Sender<Result<(u64, Arc<Queue>), SessionError>>),
+    Stop(u64),
+}
+
+pub(super) struct Worker {
+    sampler: Sampler,
+    roots: Roots,
+    options: Options,
+    state: Arc<Mutex<State>>,
+    orders: Receiver<Order>,
+    members: Vec<Member>,
+    gpus: Option<GpuLog>,
+    /// The period of the sampler.
+    period: Nanos,
+    next_id: u64,
+}
+
+impl Worker {
+    pub fn new(
+        sampler: Sampler,
+        roots: Roots,
+        options: Options,
+        state: Arc<Mutex<State>>,
+        orders: Receiver<Order>,
+    ) -> Worker {
+        let (members, gpus, period, next_id) = (Vec::new(), None, IDLE, 1);
+        Worker { sampler, roots, options, state, orders, members, gpus, period, next_id }
+    }
+
+    /// Works until nobody can give orders any more.
+    pub fn run(&mut self) {
+        let mut next = Instant::now();
+        let mut looks = 0_u32;
+        loop {
+            // Without a session there is nothing to look at between two readings.
+            next += if self.members.is_empty() { Duration::from_secs(1) } else { BETWEEN_LOOKS };
+            next = next.max(Instant::now());
+            if !self.obey_until(&mut next) {
+                return self.members.drain(..).for_each(|member| member.end());
+            }
+            self.look(None);
+            looks = looks.wrapping_add(1);
+            if looks % LOOKS_PER_BATCH == 0 {
+                self.members.iter_mut().for_each(Member::hand_over);
+            }
+        }
+    }
+
+    /// Carries out orders until it is time for the next look, which the first session makes earlier; says whether there
+    /// may be more orders.
+    fn obey_until(&mut self, next: &mut Instant) -> bool {
+        loop {
+            match self.orders.recv_timeout(next.saturating_duration_since(Instant::now())) {
+                Ok(Order::Watch(watch, reply)) => {
+                    // Who asked may have given up; then the session ends here.
+                    if let Err(gone) = reply.send(self.watch(watch))
+                        && let Ok((id, _)) = gone.0
+                    {
+                        self.stop(id);
+                    }
+                    *next = (*next).min(Instant::now() + BETWEEN_LOOKS);
+                }
+                Ok(Order::Stop(id)) => self.stop(id),
+                Err(RecvTimeoutError::Timeout) => return true,
+                Err(RecvTimeoutError::Disconnected) => return false,
+            }
+        }
+    }
+
+    fn watch(&mut self, watch: Watch) -> Result<(u64, Arc<Queue>), SessionError> {
+        let ending = Ending { sensors: self.sampler.infos().to_vec(), ..Ending::default() };
+        let queue = Arc::new(Queue::new(self.options.most_waiting, ending));
+        // What was read before the session began is not the session's.
+        self.look(None);
+        let (id, sensors) = (self.next_id, self.sampler.infos().len());
+        let member = Member::begin(id, watch, &self.roots, queue.clone(), Anchor::now(), sensors)?;
+        self.next_id += 1;
+        self.members.push(member);
+        self.gpus.get_or_insert_with(|| GpuLog::start(&self.roots));
+        self.keep_pace();
+        Ok((id, queue))
+    }
+
+    fn stop(&mut self, id: u64) {
+        let Some(place) = self.members.iter().position(|member| member.id == id) else { return };
+        // This also has all sensors read once more.
+        self.sampler.ask();
+        self.look(Some(id));
+        let known = self.known();
+        let mut member = self.members.remove(place);
+        member.take_last();
+        member.hand_over();
+        member.tell(&known);
+        member.end();
+        if self.members.is_empty() {
+            self.gpus = None;
+        } else if let Some(gpus) = &self.gpus {
+            gpus.forget(id);
+        }
+        self.keep_pace();
+    }
+
+    /// Reads as often as the most demanding session wants.
+    fn keep_pace(&mut self) {
+        let period = self.members.iter().map(|member| member.period).min().unwrap_or(IDLE);
+        // Sessions have periods that were checked.
+        if period != self.period && self.sampler.set_period(period).is_ok() {
+            self.period = period;
+        }
+    }
+
+    /// Takes what is there and gives it to everybody.
+    fn look(&mut self, last: Option<u64>) {
+        let (members, period) = (&mut self.members, self.period);
+        self.sampler.drain(|sample| members.iter_mut().for_each(|member| member.take(sample, period)));
+        let (anchors, incidents) = self.sampler.take_news();
+        let now = Mono::now();
+        for member in members.iter_mut() {
+            let gpus = self.gpus.as_ref().map(|gpus| gpus.take(member.id, member.processes())).unwrap_or_default();
+            member.hear(anchors.as_slice(), &incidents, &gpus);
+            member.look(now, last == Some(member.id));
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.stats = self.sampler.stats();
+    }
+
+    /// What is known of the sensors by now.
+    fn known(&mut self) -> Ending {
+        let sensors = self.sampler.infos().to_vec();
+        let remarks = self.sampler.remarks().iter().zip(&sensors).flat_map(|(remarks, info)| {
+            let name = match &info.domain {
+                Some(domain) => format!("{} {domain}", info.device),
+                None => info.device.to_string(),
+            };
+            remarks.iter().map(move |remark| format!("{name}: {remark}"))
+        });
+        let remarks = remarks.collect();
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).sensors.clone_from(&sensors);
+        Ending { sensors, remarks, stats: self.sampler.stats(), ..Ending::default() }
+    }
+}
