@@ -1,5 +1,6 @@
 //! The arguments.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -23,6 +24,9 @@ pub enum Command {
     /// Show where the joules of a run went
     #[command(after_help = SHOW_EXAMPLES)]
     Show(ShowArgs),
+    /// Stop, and become a command when told to go on; for jouletree itself
+    #[command(hide = true)]
+    Launch(LaunchArgs),
 }
 
 const ACCOUNT_EXAMPLES: &str = "\
@@ -83,6 +87,12 @@ pub struct AccountArgs {
     pub strict: bool,
     #[command(flatten)]
     pub view: ViewArgs,
+}
+
+#[derive(Args)]
+pub struct LaunchArgs {
+    #[arg(last = true, required = true)]
+    pub command: Vec<OsString>,
 }
 
 /// Traces and what they do not say themselves.

@@ -6,8 +6,12 @@ mod columns;
 mod inputs;
 mod inspect;
 mod json;
+#[allow(dead_code)] // used by the next commit
+mod launch;
 mod progress;
 mod show;
+#[allow(dead_code)]
+mod signals;
 mod tables;
 mod timings;
 
@@ -29,6 +33,7 @@ fn main() -> ExitCode {
         Command::Account(arguments) => account::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
+        Command::Launch(arguments) => return ExitCode::from(launch::become_command(&arguments.command)),
     };
     match outcome {
         Ok(Outcome { warnings, strict }) if strict && !warnings.is_empty() => ExitCode::from(WARNED),

@@ -63,7 +63,7 @@ impl Worker {
             }
             self.look(None);
             looks = looks.wrapping_add(1);
-            if looks % LOOKS_PER_BATCH == 0 {
+            if looks.is_multiple_of(LOOKS_PER_BATCH) {
                 self.members.iter_mut().for_each(Member::hand_over);
             }
         }

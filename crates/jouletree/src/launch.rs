@@ -1,0 +1,120 @@
+//! Running the user's command: it is started but held back until it is watched, so that nothing it does is missed.
+//!
+//! What is started is this program, which stops itself and, once it may go on, becomes the command: the number of the
+//! process stays the same. Signals that end this program are passed on, and then waited for: the command decides.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::Receiver;
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, waitid};
+
+use crate::signals;
+
+/// The hidden verb by which this program starts a command.
+pub const VERB: &str = "launch";
+
+/// Shells say so when there is no such command.
+const NOT_FOUND: u8 = 127;
+
+/// A command of the user's that was started.
+pub struct Launched {
+    child: Child,
+    signals: Receiver<Signal>,
+    is_held: bool,
+}
+
+impl Launched {
+    /// Starts a command that does nothing until [`Launched::go`].
+    pub fn hold(command: &[OsString], output: impl Fn() -> Stdio) -> Result<Launched> {
+        let Some(program) = command.first() else { bail!("there is no command; give one after `--`") };
+        check(program)?;
+        let this = env::current_exe().context("cannot find the file of this program")?;
+        let signals = signals::listen()?;
+        let mut starter = Command::new(this);
+        starter.arg(VERB).arg("--").args(command).stdout(output()).stderr(output());
+        let child = starter.spawn().with_context(|| format!("cannot start `{}`", program.display()))?;
+        let launched = Launched { child, signals, is_held: true };
+        // It stops itself, or has ended because it could not; either is seen.
+        let seen = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(launched.process()?), seen).context("cannot wait for the command")?;
+        Ok(launched)
+    }
+
+    /// The number of its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Lets it run.
+    pub fn go(&mut self) -> Result<()> {
+        self.is_held = false;
+        kill_process(self.process()?, Signal::CONT).context("cannot let the command run")
+    }
+
+    /// How it ended, if it has; passes signals on meanwhile.
+    pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
+        let signals: Vec<Signal> = self.signals.try_iter().collect();
+        for signal in signals {
+            // One that has just ended needs none.
+            let _ = kill_process(self.process()?, signal);
+        }
+        self.child.try_wait().context("cannot wait for the command")
+    }
+
+    fn process(&self) -> Result<Pid> {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        pid.context("the system gave the command no number")
+    }
+}
+
+impl Drop for Launched {
+    fn drop(&mut self) {
+        // Whoever fails before the command was let go leaves nothing behind; what runs is the user's.
+        if self.is_held {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// The other side: stops, and then becomes the command. Returns only if that fails.
+pub fn become_command(command: &[OsString]) -> u8 {
+    let Some((program, arguments)) = command.split_first() else { return NOT_FOUND };
+    if let Err(error) = kill_process(getpid(), Signal::STOP) {
+        eprintln!("error: cannot wait for the meters: {error}");
+        return 1;
+    }
+    let error = Command::new(program).args(arguments).exec();
+    eprintln!("error: cannot run `{}`: {error}", program.display());
+    NOT_FOUND
+}
+
+/// What a shell would say of how a command ended.
+pub fn code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+    u8::try_from(code).unwrap_or(1)
+}
+
+/// Whether there is such a program, so that nothing is recorded of one that there is not.
+fn check(program: &OsStr) -> Result<()> {
+    let is_program =
+        |path: &Path| path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0);
+    let path = Path::new(program);
+    let found = match path.components().count() {
+        1 if !path.is_absolute() && !program.as_encoded_bytes().contains(&b'/') => {
+            let places = env::var_os("PATH").unwrap_or_default();
+            env::split_paths(&places).any(|place| is_program(&place.join(path)))
+        }
+        _ => is_program(path),
+    };
+    match found {
+        true => Ok(()),
+        false => bail!("there is no program `{}`; check its name, or give its path", program.display()),
+    }
+}

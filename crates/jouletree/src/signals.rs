@@ -1,0 +1,35 @@
+//! Signals: who is told to end does so in order, or passes it on.
+
+use std::io::IsTerminal;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+use anyhow::{Context, Result};
+use rustix::process::Signal;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+/// Takes the signals that end programs, from now on. A terminal sends its own (Ctrl-C) to every program that it runs;
+/// those are ignored, as nobody needs to pass them on.
+pub fn listen() -> Result<Receiver<Signal>> {
+    let mut signals =
+        Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM]).context("the system refuses to deliver signals")?;
+    let has_terminal = std::io::stdin().is_terminal();
+    let (sender, receiver) = channel();
+    let pass = move || {
+        for number in signals.forever() {
+            let signal = match number {
+                SIGINT | SIGQUIT if has_terminal => continue,
+                SIGINT => Signal::INT,
+                SIGQUIT => Signal::QUIT,
+                SIGHUP => Signal::HUP,
+                _ => Signal::TERM,
+            };
+            if sender.send(signal).is_err() {
+                break;
+            }
+        }
+    };
+    thread::Builder::new().name("signals".to_owned()).spawn(pass).context("the system gives no thread")?;
+    Ok(receiver)
+}
