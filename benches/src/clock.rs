@@ -43,7 +43,8 @@ pub fn best_of<T>(runs: usize, mut work: impl FnMut() -> Result<T>) -> Result<(T
     Ok((result, best))
 }
 
-fn process_seconds() -> f64 {
+/// The processor time of this process so far, of all threads together.
+pub fn process_seconds() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }

@@ -9,6 +9,7 @@ mod peers;
 mod power;
 mod random;
 mod run_folder;
+mod sampler;
 mod traces;
 mod workload;
 mod xplane;
@@ -43,6 +44,9 @@ struct Arguments {
     /// Print the table as Markdown
     #[arg(long)]
     markdown: bool,
+    /// Be one measurement of the sampler; for the benchmark itself
+    #[arg(long, hide = true)]
+    probe: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -57,6 +61,8 @@ enum Section {
     Align,
     /// Run folder to footprint
     Parquet,
+    /// What sampling costs
+    Sampler,
 }
 
 /// What the sections share: sizes, peers and a folder for their files.
@@ -96,12 +102,16 @@ impl Section {
             Section::Xplane => xplane::figures(setup),
             Section::Align => alignment::figures(setup),
             Section::Parquet => run_folder::figures(setup),
+            Section::Sampler => sampler::figures(setup),
         }
     }
 }
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
+    if let Some(probe) = &arguments.probe {
+        return serde_json::from_str::<sampler::probe::Probe>(probe)?.run();
+    }
     let setup = Setup {
         quick: arguments.quick,
         peers: Peers { python: arguments.peers, hta: arguments.hta },

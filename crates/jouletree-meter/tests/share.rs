@@ -131,38 +131,3 @@ fn shares_of_a_busy_process_add_up() {
         assert!(sample.proportional.is_none_or(|bytes| bytes <= 2 * sample.resident), "{sample:?}");
     }
 }
-
-/// Prints what a poll costs: `cargo test -p jouletree-meter --release --test share -- --ignored --nocapture cost`.
-/// Threads are there when the watch begins, or are born later.
-#[test]
-#[ignore = "a measurement, not a test"]
-fn cost_of_a_poll() {
-    println!("{:>16} {:>8} {:>8} {:>12} {:>12}", "source", "threads", "born", "read", "look");
-    for source in Source::ALL {
-        for (threads, born) in
-            [1, 8, 64, 256].into_iter().flat_map(|threads| [(threads, "before"), (threads, "after")])
-        {
-            let mut worker = Worker::start(&format!("threads-{born} {threads}"));
-            let mut time = start(&worker, source);
-            worker.go();
-            while worker.said().is_none() {}
-            (0..3).for_each(|_| time.look());
-            let read = best_cpu(500, || {
-                std::hint::black_box(time.read());
-            });
-            let look = best_cpu(40, || time.look());
-            let source = source.to_string();
-            println!("{source:>16} {threads:>8} {born:>8} {:>12} {:>12}", read.to_string(), look.to_string());
-        }
-    }
-}
-
-/// The CPU time of one call: the best of ten batches.
-fn best_cpu(calls: i64, mut call: impl FnMut()) -> Nanos {
-    let batches = (0..10).map(|_| {
-        let before = worker::thread_time();
-        (0..calls).for_each(|_| call());
-        Nanos((worker::thread_time() - before).0 / calls)
-    });
-    batches.min().unwrap()
-}

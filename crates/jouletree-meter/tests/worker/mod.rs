@@ -75,17 +75,14 @@ pub fn run() {
     let Ok(task) = std::env::var(TASK) else { return };
     let (task, amount) = task.split_once(' ').unwrap();
     let amount: u64 = amount.parse().unwrap();
-    match task {
-        "once" => return burn(Duration::from_millis(amount)),
-        "threads-before" => sleepers(amount),
-        _ => {}
+    if task == "once" {
+        return burn(Duration::from_millis(amount));
     }
     say("ready");
     let mut word = String::new();
     std::io::stdin().read_line(&mut word).unwrap();
     let before = used();
     match task {
-        "threads-after" => sleepers(amount),
         "burn" => burn(Duration::from_millis(amount)),
         "children" => (0..amount).for_each(|_| {
             program("once 10").stdout(Stdio::null()).status().unwrap();
@@ -103,10 +100,6 @@ pub fn run() {
     std::io::stdin().read_line(&mut word).unwrap();
 }
 
-fn sleepers(threads: u64) {
-    (1..threads).for_each(|_| drop(std::thread::spawn(|| std::thread::sleep(Duration::from_secs(600)))));
-}
-
 fn say(word: &str) {
     println!("\nworker: {word}");
 }
@@ -117,7 +110,7 @@ fn burn(time: Duration) {
 }
 
 /// The CPU time of the calling thread.
-pub fn thread_time() -> Nanos {
+fn thread_time() -> Nanos {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Nanos(time.tv_sec * 1_000_000_000 + time.tv_nsec)
 }
