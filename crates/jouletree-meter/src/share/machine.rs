@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::kept::{KeptFile, number};
 use crate::number_file::line;
+use crate::proc_stat::StatFile;
 use crate::{ReadError, Roots};
 
 /// The ticks of some CPUs over some time.
@@ -46,8 +46,7 @@ pub struct SocketTicks {
 /// The CPUs of a machine.
 #[derive(Debug)]
 pub struct Machine {
-    file: KeptFile,
-    text: Vec<u8>,
+    file: StatFile,
     sys: PathBuf,
     cpus: Vec<Cpu>,
     /// The numbers of the sockets, in order.
@@ -66,10 +65,8 @@ struct Cpu {
 impl Machine {
     /// The machine, with its CPUs as they are now.
     pub fn open(roots: &Roots) -> Result<Machine, ReadError> {
-        let file = KeptFile::open(roots.proc.join("stat")).map_err(std::io::Error::from)?;
         let mut machine = Machine {
-            file,
-            text: vec![0; 1 << 13],
+            file: StatFile::open(&roots.proc.join("stat"))?,
             sys: roots.sys.join("devices/system/cpu"),
             cpus: Vec::new(),
             sockets: Vec::new(),
@@ -97,19 +94,18 @@ impl Machine {
     /// What each socket did since the look before; a CPU that came back or went away meanwhile is left out. Allocates
     /// only when a CPU is seen for the first time.
     pub fn look(&mut self) -> Result<&[SocketTicks], ReadError> {
-        let Machine { file, text, sys, cpus, sockets, since } = self;
-        let text = file.read_whole(text).map_err(std::io::Error::from)?;
+        let Machine { file, sys, cpus, sockets, since } = self;
+        let text = file.read()?;
         since.iter_mut().for_each(|socket| *socket = SocketTicks::default());
         cpus.iter_mut().for_each(|cpu| cpu.is_fresh = false);
-        for line in text.split(|byte| *byte == b'\n').take_while(|line| line.starts_with(b"cpu")) {
-            // The first line is the sum of the others.
-            if line.starts_with(b"cpu ") {
-                continue;
-            }
-            let Some((index, ticks)) = parse(line) else {
-                // Half a look is none: the next begins anew.
-                cpus.iter_mut().for_each(|cpu| cpu.ticks = None);
-                return Err(garbage(line));
+        for one in text.each() {
+            let (index, ticks) = match one {
+                Ok(one) => one,
+                Err(error) => {
+                    // Half a look is none: the next begins anew.
+                    cpus.iter_mut().for_each(|cpu| cpu.ticks = None);
+                    return Err(error);
+                }
             };
             if cpus.len() <= index {
                 cpus.resize(index + 1, Cpu::default());
@@ -123,7 +119,7 @@ impl Machine {
             (cpu.ticks, cpu.is_fresh) = (Some(ticks), true);
         }
         if !cpus.iter().any(|cpu| cpu.is_fresh) {
-            return Err(garbage(text.split(|byte| *byte == b'\n').next().unwrap_or_default()));
+            return Err(text.nonsense());
         }
         for cpu in cpus.iter_mut().filter(|cpu| !cpu.is_fresh) {
             cpu.ticks = None;
@@ -132,27 +128,8 @@ impl Machine {
     }
 }
 
-/// More CPUs than any machine has: a larger number is nonsense and must not cost memory.
-const MOST_CPUS: usize = 1 << 16;
-
-fn parse(line: &[u8]) -> Option<(usize, CpuTicks)> {
-    let mut fields = line.strip_prefix(b"cpu")?.split(|byte| *byte == b' ').filter(|field| !field.is_empty());
-    let index = number(fields.next()?).filter(|index| *index < MOST_CPUS)?;
-    let mut numbers = [0_u64; 8];
-    let mut told = 0;
-    for (place, field) in numbers.iter_mut().zip(fields) {
-        *place = number(field)?;
-        told += 1;
-    }
-    // Guests come after these: their time is already in the users'.
-    let [user, nice, system, idle, waiting, interrupts, soft_interrupts, stolen] = numbers;
-    let sum = |times: &[u64]| times.iter().try_fold(0_u64, |sum, time| sum.checked_add(*time));
-    let busy = sum(&[user, nice, system, interrupts, soft_interrupts])?;
-    (told >= 4).then_some((index, CpuTicks { busy, idle: sum(&[idle, waiting])?, stolen }))
-}
-
 /// The socket of a CPU; the first where nobody says.
-fn package(sys: &std::path::Path, cpu: usize) -> u32 {
+pub(crate) fn package(sys: &std::path::Path, cpu: usize) -> u32 {
     let said = line(&sys.join(format!("cpu{cpu}/topology/physical_package_id")));
     // Some boards say -1 for "there is but one".
     said.and_then(|text| text.parse().ok()).unwrap_or(0)
@@ -164,9 +141,4 @@ fn place_of(sockets: &mut Vec<u32>, since: &mut Vec<SocketTicks>, socket: u32) -
         since.push(SocketTicks::default());
         sockets.len() - 1
     })
-}
-
-#[cold]
-fn garbage(line: &[u8]) -> ReadError {
-    ReadError::Garbage(line[..line.len().min(80)].trim_ascii().escape_ascii().to_string())
 }

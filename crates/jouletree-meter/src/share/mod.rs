@@ -11,7 +11,7 @@
 mod discover;
 mod idle;
 pub(crate) mod kept;
-mod machine;
+pub(crate) mod machine;
 #[cfg(test)]
 mod machine_tests;
 mod member;
