@@ -30,7 +30,8 @@ pub enum Mishap {
     Beyond,
     /// Who opens it anew gets an input/output error; who has it open finds it empty.
     Refuse,
-    /// The zone and those below it are gone for good; who has one open finds it empty.
+    /// The zone and those below it are gone, for good or until the driver is loaded again; who has one open finds it
+    /// empty, then and ever after.
     Vanish,
     /// The counter is set back by so much, once.
     Back(Joules),
@@ -48,7 +49,7 @@ impl Fault {
 
     /// Whether it holds at this time.
     pub(crate) fn holds(&self, time: Duration) -> bool {
-        let forever = matches!(self.mishap, Mishap::Vanish | Mishap::Back(_) | Mishap::Jump(_));
+        let forever = matches!(self.mishap, Mishap::Back(_) | Mishap::Jump(_));
         let lasts = self.lasts.filter(|_| !forever);
         self.at <= time && lasts.is_none_or(|lasts| time < self.at.saturating_add(lasts))
     }

@@ -22,7 +22,7 @@ use crate::{Fault, Power};
 /// at 6s jump 900s
 /// ```
 ///
-/// Faults are `freeze`, `garbage`, `empty`, `beyond` and `refuse`, each with or without `for`, and `vanish`, `back` and
+/// Faults are `freeze`, `garbage`, `empty`, `beyond`, `refuse` and `vanish`, each with or without `for`, and `back` and
 /// `jump`. Zones that are not named draw what their layout says.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Script {

@@ -15,6 +15,8 @@ const CLASS: &str = "class/powercap";
 /// The files of one zone.
 #[derive(Debug)]
 pub(crate) struct ZoneFiles {
+    root: PathBuf,
+    spec: ZoneSpec,
     folder: PathBuf,
     link: PathBuf,
     counter: File,
@@ -58,7 +60,7 @@ impl ZoneFiles {
         if !class.join(control).exists() {
             symlink(Path::new("../..").join(DEVICES).join(control), class.join(control))?;
         }
-        Ok(ZoneFiles { folder, link, counter, state: State::There })
+        Ok(ZoneFiles { root: root.to_owned(), spec: spec.clone(), folder, link, counter, state: State::There })
     }
 
     fn path(&self) -> PathBuf {
@@ -72,7 +74,8 @@ impl ZoneFiles {
     /// Shows a count, or words, in one write.
     pub fn show(&mut self, text: &str) -> io::Result<()> {
         if self.state == State::Gone {
-            return Ok(());
+            // The driver is back, with files that nobody has open.
+            *self = ZoneFiles::create(&self.root, &self.spec, None)?;
         }
         if self.state == State::Refused {
             fs::rename(self.aside(), self.path())?;

@@ -80,6 +80,34 @@ fn nonsense_in_the_file_is_an_error_of_its_kind() {
 }
 
 #[test]
+fn a_zone_whose_driver_was_loaded_again_is_read_again() {
+    let mut machine =
+        machine(Layout::OneSocket, "package-0: 50W\npackage-0/dram: 5W\nat 500ms package-0 vanish for 300ms");
+    let [mut package, mut dram] = [machine.sensor("cpu:0", None), machine.sensor("dram:0", None)];
+    let before = [package.read().unwrap(), dram.read().unwrap()];
+    for sensor in [&mut package, &mut dram] {
+        let gone = read_at(&mut machine, sensor.as_mut(), 700 * MS);
+        assert!(matches!(gone, Err(ReadError::Gone(_))), "{gone:?}");
+    }
+    for (sensor, before, watts) in [(&mut package, before[0], 50.0), (&mut dram, before[1], 5.0)] {
+        let after = read_at(&mut machine, sensor.as_mut(), 1000 * MS).unwrap();
+        let used = (after - before) as f64 * 1e-6;
+        assert!((used - watts).abs() < tick_bound(watts), "the hardware counted on: {used}");
+    }
+}
+
+#[test]
+fn another_zone_in_the_place_of_a_lost_one_is_not_taken_for_it() {
+    let mut machine = machine(Layout::OneSocket, "at 100ms package-0 vanish for 100ms");
+    let mut package = machine.sensor("cpu:0", None);
+    assert!(read_at(&mut machine, package.as_mut(), 150 * MS).is_err());
+    machine.fake.advance(100 * MS).unwrap();
+    std::fs::write(machine.folder.path().join("class/powercap/intel-rapl:0/name"), "psys\n").unwrap();
+    let other = package.read();
+    assert!(matches!(&other, Err(ReadError::Gone(why)) if why.contains("another zone")), "{other:?}");
+}
+
+#[test]
 fn a_zone_that_refuses_from_the_start_is_named_by_the_probe() {
     let machine = machine(Layout::OneSocket, "at 0s package-0 refuse");
     let root = roots(machine.folder.path());

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use jouletree_model::{Device, DeviceClass, Kind, Nanos};
 
 use super::mirror::is_mirror;
+use super::part::Part;
 use super::place::{Place, Vendor, place};
 use super::sensor::Powercap;
 use super::trouble;
 use super::zone::Zone;
-use crate::number_file::{NumberFile, line};
 use crate::{Found, Quality, Sensor, SensorInfo, Unusable};
 
 /// The largest value of the 32-bit register behind a counter.
@@ -67,16 +67,16 @@ fn found(device: Device, domain: Option<String>, parts: Parts) -> Found {
 
 /// A sum that lacks a part is a wrong number: all parts can be used, or none.
 fn opened(zones: &[&Zone], info: &mut SensorInfo) -> Result<Box<dyn Sensor>, Unusable> {
-    let mut parts: Vec<NumberFile> = Vec::new();
+    let mut parts: Vec<Part> = Vec::new();
     let mut ranges = Vec::new();
     for zone in zones {
-        let file = NumberFile::open(&zone.energy_file()).map_err(|error| trouble::cannot_open(zone, &error))?;
-        let range = line(&zone.path.join("max_energy_range_uj")).and_then(|text| text.parse::<u64>().ok());
-        ranges.push(range.filter(|range| *range > 0).ok_or_else(|| trouble::no_range(zone))?);
-        if parts.iter().any(|part| is_mirror(part, &file)) {
+        let file = Part::open(zone).map_err(|error| trouble::cannot_open(zone, &error))?;
+        let range = Part::range_of(&zone.path).ok_or_else(|| trouble::no_range(zone))?;
+        ranges.push(range);
+        if parts.iter().any(|part| is_mirror(part.file(), &file)) {
             info.source.push_str(&format!("; {} shows the same counter and is left out", zone.id));
         } else {
-            parts.push(file);
+            parts.push(Part::new(zone, file, range));
         }
     }
     let range = ranges.first().copied().unwrap_or_default();
@@ -119,7 +119,7 @@ fn info_of_unknown(zone: &Zone) -> SensorInfo {
 /// What cannot be, and not what is unlikely: it must never cut a true peak off, and needs only tell a wrap from a
 /// counter that was set back. The largest sockets of today are sold for 500 W and may take twice that for some
 /// milliseconds; 24 memory modules take some 400 W; a platform is fed by a few power supplies.
-fn most_watts(class: DeviceClass, domain: Option<&str>) -> f64 {
+pub(crate) fn most_watts(class: DeviceClass, domain: Option<&str>) -> f64 {
     match (class, domain) {
         (DeviceClass::Machine, _) | (DeviceClass::Cpu, Some("psys")) => 10_000.0,
         (DeviceClass::Cpu, _) => 2000.0,

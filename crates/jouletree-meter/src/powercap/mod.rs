@@ -22,12 +22,15 @@
 
 mod group;
 mod mirror;
+mod part;
 mod place;
 mod sensor;
 mod trouble;
 mod zone;
 
 use std::fs;
+
+pub(crate) use group::most_watts;
 
 use crate::{Found, Roots, Unusable, once};
 

@@ -1,6 +1,6 @@
 //! A counter of the powercap tree, or the sum of several dies' counters.
 
-use crate::number_file::NumberFile;
+use super::part::Part;
 use crate::{ReadError, Sensor, SensorInfo};
 
 /// One counter, read by one system call for each of its parts.
@@ -13,11 +13,11 @@ pub(super) struct Powercap {
     range: u64,
     /// What a part has gained when it shows the same count again: its range and the step from there to zero.
     around: u64,
-    parts: Vec<NumberFile>,
+    parts: Vec<Part>,
 }
 
 impl Powercap {
-    pub fn new(info: SensorInfo, range: u64, parts: Vec<NumberFile>) -> Powercap {
+    pub fn new(info: SensorInfo, range: u64, parts: Vec<Part>) -> Powercap {
         let around = range.saturating_add(info.step.round() as u64).max(1);
         Powercap { info, range, around, parts }
     }
@@ -30,11 +30,8 @@ impl Sensor for Powercap {
 
     fn read(&mut self) -> Result<u64, ReadError> {
         let mut sum = 0_u64;
-        for part in &self.parts {
+        for part in &mut self.parts {
             let count = part.read()?;
-            if count > self.range {
-                return Err(ReadError::OutOfRange { count, range: self.range });
-            }
             sum = sum.checked_sub(self.around - count).unwrap_or_else(|| sum.saturating_add(count));
         }
         Ok(sum.min(self.range))

@@ -5,15 +5,15 @@ use std::path::Path;
 
 use super::zone::Zone;
 use crate::Unusable;
+use crate::remedy::{SETCAP, is_guest};
 
 /// The counter's file cannot be opened.
 pub(super) fn cannot_open(zone: &Zone, error: &io::Error) -> Unusable {
     let file = zone.energy_file();
     match error.kind() {
-        io::ErrorKind::PermissionDenied => Unusable {
-            reason: format!("only root may read {} (it could betray what other users compute)", file.display()),
-            remedy: Some(readable(zone)),
-        },
+        io::ErrorKind::PermissionDenied => {
+            Unusable { reason: format!("only root may read {}", file.display()), remedy: Some(readable(zone)) }
+        }
         io::ErrorKind::NotFound => Unusable {
             reason: format!("the zone {} counts no energy: it has no energy_uj", zone.id),
             remedy: None,
@@ -22,26 +22,38 @@ pub(super) fn cannot_open(zone: &Zone, error: &io::Error) -> Unusable {
     }
 }
 
-/// Every way to make a counter readable, the most careful first.
+/// Every way to make the counters readable, the most careful first; the same words for every zone of a tree.
 fn readable(zone: &Zone) -> String {
-    let file = zone.energy_file();
-    let file = file.display();
+    let is_class = |path: &&Path| {
+        path.file_name().is_none_or(|name| !name.to_string_lossy().contains(':') && name != zone.control())
+    };
+    let class = zone.path.ancestors().find(is_class).unwrap_or(&zone.path);
+    // A path with blanks would be several to the shell; that of a machine has none.
+    let files = class.join("*:*/energy_uj");
+    let files = files.display();
     format!(
-        "run the daemon as root, `sudo jouletree daemon`, and be its client; or let this program read it, \
-         `sudo setcap cap_dac_read_search+ep \"$(command -v jouletree)\"`; or let a group read it, \
-         `sudo chgrp jouletree {file} && sudo chmod g+r {file}`; or everybody, `sudo chmod a+r {file}`. The last two \
-         hold until the machine restarts; for good, put into /etc/udev/rules.d/60-jouletree.rules: \
-         SUBSYSTEM==\"powercap\", ACTION==\"add\", RUN+=\"/bin/chgrp jouletree %S%p/energy_uj\", \
-         RUN+=\"/bin/chmod g+r %S%p/energy_uj\""
+        "run the daemon as root and be its client:\n    sudo jouletree daemon\n\
+         or let this program alone read them:\n    {SETCAP}\n\
+         or let a group read them, until the machine restarts (its members could then learn what other users compute: \
+         PLATYPUS, CVE-2020-8694):\n    \
+         sudo groupadd -f jouletree && sudo usermod -aG jouletree \"$USER\"\n    \
+         sudo sh -c 'chgrp jouletree {files} && chmod g+r {files}'\n\
+         and for good, by a rule that is applied whenever a zone appears (log in again to be of the group):\n    \
+         echo '{RULE}' | sudo tee /etc/udev/rules.d/60-jouletree.rules\n    \
+         sudo udevadm control --reload && sudo udevadm trigger --subsystem-match=powercap --action=add"
     )
 }
+
+/// Zones have a colon in their names, control types have none and no counter.
+const RULE: &str = "SUBSYSTEM==\"powercap\", ACTION==\"add\", KERNEL==\"*:*\", \
+    RUN+=\"/bin/chgrp jouletree %S%p/energy_uj\", RUN+=\"/bin/chmod g+r %S%p/energy_uj\"";
 
 /// The counter's largest value is not known, so a wrap could not be told from a counter that was set back.
 pub(super) fn no_range(zone: &Zone) -> Unusable {
     let file = zone.path.join("max_energy_range_uj");
     Unusable {
         reason: format!("{} says no range, and without it a wrap would be counted wrongly", file.display()),
-        remedy: Some(format!("see what `cat {}` says; reloading the driver may help", file.display())),
+        remedy: Some(format!("see what it says; reloading the driver may help:\n    cat {}", file.display())),
     }
 }
 
@@ -51,8 +63,8 @@ pub(super) fn unknown_name(zone: &Zone) -> Unusable {
         (None, _) if !zone.path.exists() => Unusable {
             reason: format!("the zone {} is listed but hidden, as containers do", zone.id),
             remedy: Some(
-                "let the container see it: `docker run -v /sys/devices/virtual/powercap:/sys/devices/virtual/powercap:ro \
-                 --security-opt systempaths=unconfined …`"
+                "let the container see it:\n    docker run -v /sys/devices/virtual/powercap:/sys/devices/virtual/powercap:ro \
+                 --security-opt systempaths=unconfined …"
                     .to_owned(),
             ),
         },
@@ -72,8 +84,7 @@ pub(super) fn unlike_dies(zones: &[&Zone]) -> Unusable {
 
 /// There is no zone at all.
 pub(super) fn nothing_here(class: &Path, processor: &str) -> Unusable {
-    let is_guest = processor.lines().any(|line| line.starts_with("flags") && line.contains(" hypervisor"));
-    if is_guest {
+    if is_guest(processor) {
         return Unusable {
             reason: "this is a virtual machine, and its host does not pass counters of energy on".to_owned(),
             remedy: None,
@@ -81,7 +92,7 @@ pub(super) fn nothing_here(class: &Path, processor: &str) -> Unusable {
     }
     Unusable {
         reason: format!("there is no zone in {}", class.display()),
-        remedy: Some("load the driver, `sudo modprobe intel_rapl_msr` (for AMD, too)".to_owned()),
+        remedy: Some("load the driver (for AMD, too):\n    sudo modprobe intel_rapl_msr".to_owned()),
     }
 }
 
@@ -91,16 +102,25 @@ mod tests {
 
     #[test]
     fn a_file_that_only_root_may_read_comes_with_every_way_to_read_it() {
-        let zone = Zone { id: "intel-rapl:0".into(), name: None, path: "zone".into(), parent: None };
+        let zone = Zone {
+            id: "intel-rapl:0".into(),
+            name: None,
+            path: "class/intel-rapl/intel-rapl:0".into(),
+            parent: None,
+        };
         let why = cannot_open(&zone, &io::ErrorKind::PermissionDenied.into());
-        assert!(why.reason.contains("only root may read zone/energy_uj"));
+        assert!(why.reason.contains("only root may read class/intel-rapl/intel-rapl:0/energy_uj"));
         let remedy = why.remedy.unwrap();
-        for way in
-            ["jouletree daemon", "setcap cap_dac_read_search+ep", "chmod a+r zone/energy_uj", "chgrp", "udev"]
-        {
+        for way in [
+            "sudo jouletree daemon",
+            "setcap cap_dac_read_search,",
+            "chmod g+r class/*:*/energy_uj",
+            "udev",
+            "PLATYPUS",
+        ] {
             assert!(remedy.contains(way), "{way}: {remedy}");
         }
         let other = cannot_open(&zone, &io::Error::other("it burns"));
-        assert_eq!(other.reason, "zone/energy_uj cannot be opened: it burns");
+        assert_eq!(other.reason, "class/intel-rapl/intel-rapl:0/energy_uj cannot be opened: it burns");
     }
 }
