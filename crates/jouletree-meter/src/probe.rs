@@ -5,10 +5,12 @@
 //! processor busy, so that there is something to count.
 
 use std::hint::black_box;
+use std::thread;
+use std::time::Duration;
 
 use jouletree_model::Nanos;
 
-use crate::{Found, Mono, Sensor, Unusable};
+use crate::{Found, Mono, ReadError, Sensor, Unusable};
 
 /// How long sensors are watched before they are called dead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +33,8 @@ const BETWEEN_LOOKS: Nanos = Nanos(2_000_000);
 /// What is known about one sensor while it is watched.
 #[derive(Debug, PartialEq)]
 enum State {
+    /// It has said nothing yet, as meters do that speak seldom.
+    Silent,
     /// It said this, and nothing else since.
     Still(u64),
     Alive,
@@ -52,11 +56,16 @@ impl Probe {
                 (found, state)
             })
             .collect();
-        while watched.iter().any(|(_, state)| matches!(state, State::Still(_))) {
-            burn(BETWEEN_LOOKS);
+        while watched.iter().any(|(_, state)| matches!(state, State::Still(_) | State::Silent)) {
+            // Later there are only those that are updated seldom, whatever the processor does.
+            if Mono::now() - begun < self.window {
+                burn(BETWEEN_LOOKS);
+            } else {
+                thread::sleep(Duration::from_nanos(BETWEEN_LOOKS.0.unsigned_abs()));
+            }
             for (found, state) in &mut watched {
-                let patience = self.patience(found.info.period);
                 if let Ok(sensor) = &mut found.sensor {
+                    let patience = self.patience(sensor.info().period);
                     look(sensor.as_mut(), state, begun, patience);
                 }
             }
@@ -73,25 +82,32 @@ impl Probe {
 fn first_look(sensor: &mut dyn Sensor) -> State {
     match sensor.read() {
         Ok(count) => State::Still(count),
+        Err(ReadError::Late(_)) => State::Silent,
         Err(error) => State::Failed(error.to_string()),
     }
 }
 
 fn look(sensor: &mut dyn Sensor, state: &mut State, begun: Mono, patience: Nanos) {
-    let State::Still(first) = *state else { return };
+    let first = match *state {
+        State::Still(first) => Some(first),
+        State::Silent => None,
+        _ => return,
+    };
     let reading = sensor.read();
     let watched_for = Mono::now() - begun;
-    *state = match reading {
-        Ok(count) if count != first => State::Alive,
-        Ok(_) if watched_for >= patience => State::Dead(watched_for),
-        Ok(_) => return,
-        Err(error) => State::Failed(error.to_string()),
+    *state = match (reading, first) {
+        (Ok(count), Some(first)) if count != first => State::Alive,
+        (Ok(_), Some(_)) if watched_for >= patience => State::Dead(watched_for),
+        (Ok(_), Some(_)) => return,
+        (Ok(count), None) => State::Still(count),
+        (Err(ReadError::Late(_)), _) if watched_for < patience => return,
+        (Err(error), _) => State::Failed(error.to_string()),
     };
 }
 
 fn judged((found, state): (Found, State)) -> Found {
     let reason = match state {
-        State::Alive | State::Still(_) => return found,
+        State::Alive | State::Still(_) | State::Silent => return found,
         State::Failed(error) => format!("it opens but cannot be read: {error}"),
         State::Dead(time) => format!("it opens but has not moved in {time}, so it is dead"),
     };
@@ -119,7 +135,7 @@ mod tests {
     use jouletree_model::{Device, DeviceClass, Kind};
 
     use super::*;
-    use crate::{ReadError, SensorInfo};
+    use crate::SensorInfo;
 
     /// Counts up after so many readings, or fails then.
     struct Scripted {

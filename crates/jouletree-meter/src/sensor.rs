@@ -151,7 +151,7 @@ pub struct Found {
 pub struct Unusable {
     /// The reason.
     pub reason: String,
-    /// The exact command or step that would mend it, if there is one.
+    /// What would mend it, if anything does: a sentence, and in lines that begin with four spaces the exact commands.
     pub remedy: Option<String>,
 }
 

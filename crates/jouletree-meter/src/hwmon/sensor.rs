@@ -79,8 +79,8 @@ fn opened(files: &Files, period: Nanos) -> Result<Source, (&Path, io::Error)> {
 fn cannot_open(path: &Path, error: &io::Error) -> Unusable {
     let remedy = match error.kind() {
         io::ErrorKind::PermissionDenied => Some(format!(
-            "run the daemon as root, `sudo jouletree daemon`, or let everybody read it until the machine restarts, \
-             `sudo chmod a+r {}`",
+            "run the daemon as root and be its client:\n    sudo jouletree daemon\nor let everybody read it, until the \
+             machine restarts:\n    sudo chmod a+r {}",
             path.display()
         )),
         _ => None,

@@ -37,6 +37,18 @@ const CHANGES: usize = 7;
 
 /// The sensors of all GPUs, usable or not. Where there is no driver, there is one that says why.
 pub fn find(roots: &Roots) -> Vec<Found> {
+    discover(roots).unwrap_or_else(|unusable| {
+        let source = match &roots.nvml {
+            Some(path) => format!("NVML ({})", path.display()),
+            None => "NVML".to_owned(),
+        };
+        let info = unknown_gpu(0, source);
+        vec![Found { info, sensor: Err(unusable) }]
+    })
+}
+
+/// The sensors of all GPUs, usable or not, or why there is none.
+pub fn discover(roots: &Roots) -> Result<Vec<Found>, Unusable> {
     let path = roots.nvml.clone();
     let found = within(PATIENCE, move || {
         let mut sensors: Vec<_> = gpus_of(path)?.into_iter().map(GpuSensor::new).collect();
@@ -48,17 +60,7 @@ pub fn find(roots: &Roots) -> Vec<Found> {
         }
         Ok(sensors.into_iter().map(|sensor| sensor.map_or_else(|found| *found, usable)).collect())
     });
-    match found.unwrap_or_else(|| Err(problem::silence(PATIENCE))) {
-        Ok(found) => found,
-        Err(unusable) => {
-            let source = match &roots.nvml {
-                Some(path) => format!("NVML ({})", path.display()),
-                None => "NVML".to_owned(),
-            };
-            let info = unknown_gpu(0, source);
-            vec![Found { info, sensor: Err(unusable) }]
-        }
-    }
+    found.unwrap_or_else(|| Err(problem::silence(PATIENCE)))
 }
 
 /// All GPUs, to ask them what they do.

@@ -35,8 +35,9 @@ pub(super) fn unusable_library(path: Option<&Path>, error: &NvmlError) -> Unusab
     let (reason, remedy) = match error {
         NvmlError::LibloadingError(why) => (
             format!("NVIDIA's management library is not there or cannot be loaded: {why}"),
-            "it comes with the driver: apt install libnvidia-compute-<version> (Ubuntu) or libnvidia-ml1 (Debian); \
-             start a container with --gpus all",
+            "install it with the driver (libnvidia-compute-<version> of Ubuntu, libnvidia-ml1 of Debian):\n    \
+             sudo apt install libnvidia-ml1\nor start the container so that it sees the GPUs:\n    \
+             docker run --gpus all …",
         ),
         NvmlError::FailedToLoadSymbol(why) => (
             format!("{library} is not NVIDIA's management library, or one from before 2014: {why}"),
@@ -44,12 +45,12 @@ pub(super) fn unusable_library(path: Option<&Path>, error: &NvmlError) -> Unusab
         ),
         NvmlError::DriverNotLoaded => (
             "the NVIDIA driver is not loaded".to_owned(),
-            "load it with `sudo modprobe nvidia`; `nvidia-smi` then lists the GPUs",
+            "load it; `nvidia-smi` then lists the GPUs:\n    sudo modprobe nvidia",
         ),
         NvmlError::LibRmVersionMismatch => (
             "the NVIDIA driver was updated and the old one is still loaded".to_owned(),
-            "restart the machine, or stop what uses the GPUs and reload the kernel modules: \
-             `sudo rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && sudo modprobe nvidia`",
+            "restart the machine, or stop what uses the GPUs and reload the kernel modules:\n    \
+             sudo rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && sudo modprobe nvidia",
         ),
         NvmlError::NoPermission | NvmlError::OperatingSystem => (
             format!("the system does not let us at the GPUs: {error}"),

@@ -22,7 +22,7 @@ use jouletree_model::Nanos;
 use rtrb::{Consumer, RingBuffer};
 
 pub use incident::{Incident, What};
-pub use realtime::Class;
+pub use realtime::{Class, realtime_class};
 pub use sample::{Flags, Sample};
 pub use stats::Stats;
 

@@ -27,6 +27,12 @@ impl Class {
     pub(super) const ALL: [Class; 4] = [Class::Unknown, Class::Normal, Class::Refused, Class::Fifo];
 }
 
+/// How the system would treat a sampler that asks for the first word on a processor: tried on a thread of its own.
+pub fn realtime_class() -> Class {
+    let tried = std::thread::Builder::new().name("realtime".to_owned()).spawn(|| prepare(true));
+    tried.ok().and_then(|thread| thread.join().ok()).unwrap_or_default()
+}
+
 /// Asks for the first word on a processor, if that is wanted, and for timers that are not rounded.
 pub(super) fn prepare(realtime: bool) -> Class {
     // Without it timers come up to 50 µs late, which is no reason not to sample.

@@ -8,7 +8,7 @@ use jouletree_model::Nanos;
 use super::perf::PerfTime;
 use super::schedstat::ThreadTimes;
 use super::tree::{Tree, tick_of_the_system};
-use crate::{Roots, Unusable};
+use crate::{Roots, Unusable, remedy};
 
 /// The kernel brings the task clock up to date when it is asked; what remains is the time of asking.
 const PERF_STEP: Nanos = Nanos(12_000);
@@ -165,15 +165,17 @@ impl TreeTime {
 
 fn refusal(source: Source, error: &io::Error) -> Unusable {
     let remedy = match (source, error.kind()) {
-        (Source::PerfTaskClock, io::ErrorKind::PermissionDenied) => {
-            Some("sysctl kernel.perf_event_paranoid=2, or give the program the capability CAP_PERFMON")
-        }
+        (Source::PerfTaskClock, io::ErrorKind::PermissionDenied) => Some(format!(
+            "let everybody count their own processes, until the machine restarts:\n    \
+             sudo sysctl kernel.perf_event_paranoid=2\nor let this program alone do so:\n    {}",
+            remedy::SETCAP
+        )),
         (Source::PerfTaskClock, io::ErrorKind::NotFound | io::ErrorKind::Unsupported) => {
-            Some("use a kernel with CONFIG_PERF_EVENTS, and a container that allows perf_event_open")
+            Some("use a kernel with CONFIG_PERF_EVENTS, and a container that allows perf_event_open".to_owned())
         }
-        (Source::Schedstat, io::ErrorKind::NotFound) => Some("use a kernel with CONFIG_SCHED_INFO"),
-        _ if matches!(error.raw_os_error(), Some(23 | 24)) => Some("raise the limit of open files: ulimit -n"),
+        (Source::Schedstat, io::ErrorKind::NotFound) => Some("use a kernel with CONFIG_SCHED_INFO".to_owned()),
+        _ if remedy::too_many_files(error) => Some(remedy::MORE_FILES.to_owned()),
         _ => None,
     };
-    Unusable { reason: format!("{source}: {error}"), remedy: remedy.map(str::to_owned) }
+    Unusable { reason: format!("{source}: {error}"), remedy }
 }
