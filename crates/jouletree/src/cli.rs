@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::meters::MeterArgs;
+
 /// Energy accounting for deep learning: which layer, which operation, on which device, used how many joules.
 #[derive(Parser)]
 #[command(name = "jouletree", version, propagate_version = true, max_term_width = 100)]
@@ -18,6 +20,9 @@ pub enum Command {
     /// Align a framework's trace with a power trace and account the energy of every operation
     #[command(after_help = ACCOUNT_EXAMPLES)]
     Account(AccountArgs),
+    /// Say what can be measured on this machine, what not, and which command would change that
+    #[command(after_help = DOCTOR_EXAMPLES)]
+    Doctor(DoctorArgs),
     /// Say what a trace file is, what it holds and what is missing for accounting
     #[command(after_help = INSPECT_EXAMPLES)]
     Inspect(InspectArgs),
@@ -44,6 +49,20 @@ The power file is a CSV with a header: the time as epoch_ns, epoch_us, epoch_ms 
 (cpu:0, gpu:1, node7/gpu:0); and watts (readings) or joules (a cumulative counter).
 
 Exit status: 0 accounted (read the warnings), 1 not accounted, 2 wrong arguments, 3 warnings under --strict.";
+
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  jouletree doctor                                 every sensor, usable or not, and what would mend it
+  jouletree doctor --format json | jq '.sensors[] | select(.usable)'
+  jouletree doctor --require measured              fail (status 1) where the processor's energy is only estimated
+  jouletree doctor --meter /dev/ttyUSB0            is my own meter heard? it writes lines of time,watts
+  jouletree doctor --meter cpu:0=tcp:meter.lab:9000
+      a meter of the processor's supply that sends its lines over the network
+  jouletree doctor --sys-root /host/sys --proc-root /host/proc
+      in a container that sees its host there
+
+It watches every sensor before it trusts it, for a few seconds at most.
+Exit status: 0 also when nothing can be measured, 1 under --require measured, 2 wrong arguments.";
 
 const INSPECT_EXAMPLES: &str = "\
 Examples:
@@ -107,6 +126,15 @@ pub struct InputArgs {
     /// The model that ran (ONNX, TensorFlow GraphDef, or a tree.json): places operations whose names lost their layer
     #[arg(long, value_name = "MODEL")]
     pub model: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub struct DoctorArgs {
+    /// How the result is written
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: InspectFormat,
+    #[command(flatten)]
+    pub meters: MeterArgs,
 }
 
 #[derive(Args)]

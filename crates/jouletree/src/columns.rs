@@ -67,8 +67,7 @@ impl Columns {
 
     /// The table as text: shortened to the terminal's width on a terminal, in full elsewhere.
     pub fn text(self) -> String {
-        let width = Table::new().width().map(usize::from);
-        self.text_within(width)
+        self.text_within(terminal_width())
     }
 
     fn text_within(mut self, width: Option<usize>) -> String {
@@ -119,6 +118,11 @@ impl Columns {
         let cells = self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
         cells.chain([self.header[column].len()]).max().unwrap_or(0)
     }
+}
+
+/// How wide the terminal is; `None` where there is none.
+pub fn terminal_width() -> Option<usize> {
+    Table::new().width().map(usize::from)
 }
 
 /// The text in at most `room` characters, with a mark where something is missing.

@@ -3,11 +3,13 @@
 mod account;
 mod cli;
 mod columns;
+mod doctor;
 mod inputs;
 mod inspect;
 mod json;
 #[allow(dead_code)] // used by the next commit
 mod launch;
+mod meters;
 mod progress;
 mod show;
 #[allow(dead_code)]
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
     jouletree_model::silence_guarded_panics();
     let outcome = match Cli::parse().command {
         Command::Account(arguments) => account::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
         Command::Launch(arguments) => return ExitCode::from(launch::become_command(&arguments.command)),

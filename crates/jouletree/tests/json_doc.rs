@@ -75,6 +75,34 @@ fn inspected(result: &Value, keys: &mut BTreeMap<String, BTreeSet<String>>) {
     list(result, "files").iter().for_each(|source| note_source(source, &mut note));
 }
 
+/// The keys of every kind of object in a diagnosis.
+fn diagnosed(result: &Value, keys: &mut BTreeMap<String, BTreeSet<String>>) {
+    let mut note = |kind: &str, object: &Value| {
+        let fields = object.as_object().expect("an object").keys().cloned();
+        keys.entry(kind.to_owned()).or_default().extend(fields);
+    };
+    note("Diagnosis", result);
+    list(result, "sensors").iter().for_each(|sensor| note("Sensor", sensor));
+    list(result, "absent").iter().for_each(|source| note("Absent source", source));
+    note("Unsupported platform", &result["unsupported"]);
+    note("Process share", &result["process_share"]);
+    list(&result["process_share"], "refused").iter().for_each(|source| note("Refused source", source));
+    note("Realtime", &result["realtime"]);
+    note("Daemon", &result["daemon"]);
+    list(result, "devices").iter().for_each(|device| note("Metered device", device));
+}
+
+/// A machine that is not supported, and whose processes are only a list of times.
+fn diagnosis() -> Value {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tree = folder.path().join("firmware/devicetree/base");
+    fs::create_dir_all(&tree).expect("a folder");
+    fs::write(tree.join("compatible"), "apple,j274\0").expect("a file");
+    fs::write(folder.path().join("stat"), "cpu  1 2 3 4\ncpu0 1 2 3 4\nintr 0\n").expect("a file");
+    let root = folder.path().display().to_string();
+    run(["doctor", "--format", "json", "--sys-root", &root, "--proc-root", &root]).json()
+}
+
 #[test]
 fn every_field_is_documented_and_there() {
     let files = Files::new();
@@ -97,6 +125,7 @@ fn every_field_is_documented_and_there() {
         {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1772442000000020, "dur": 5}]}"#;
     let marked = files.write("marked.json", marked);
     inspected(&run(["inspect", &marked, "--format", "json"]).json(), &mut keys);
+    diagnosed(&diagnosis(), &mut keys);
     assert_eq!(keys, documented());
 }
 

@@ -1,0 +1,29 @@
+//! Whether a daemon samples for this user.
+
+use std::io::ErrorKind;
+use std::os::unix::net::UnixStream;
+
+use super::diagnosis::DaemonRow;
+
+/// Where the daemon listens unless it is told otherwise.
+pub const SOCKET: &str = "/run/jouletree/daemon.sock";
+
+/// Knocks at its door, and leaves again.
+pub fn looked_at() -> DaemonRow {
+    let (reason, remedy) = match UnixStream::connect(SOCKET) {
+        Ok(_) => return DaemonRow { socket: SOCKET, reachable: true, reason: None, remedy: None },
+        Err(error) => match error.kind() {
+            ErrorKind::NotFound => ("it does not run".to_owned(), None),
+            ErrorKind::PermissionDenied => (
+                "it runs, and you are not of its group".to_owned(),
+                Some("join the group, and log in again:\n    sudo usermod -aG jouletree \"$USER\""),
+            ),
+            ErrorKind::ConnectionRefused => (
+                "its socket is there, and nobody listens".to_owned(),
+                Some("start it again:\n    sudo systemctl restart jouletree"),
+            ),
+            _ => (error.to_string(), None),
+        },
+    };
+    DaemonRow { socket: SOCKET, reachable: false, reason: Some(reason), remedy: remedy.map(str::to_owned) }
+}
