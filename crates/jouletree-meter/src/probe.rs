@@ -97,7 +97,7 @@ fn look(sensor: &mut dyn Sensor, state: &mut State, begun: Mono, patience: Nanos
     let watched_for = Mono::now() - begun;
     *state = match (reading, first) {
         (Ok(count), Some(first)) if count != first => State::Alive,
-        (Ok(_), Some(_)) if watched_for >= patience => State::Dead(watched_for),
+        (Ok(_), Some(_)) if watched_for >= patience => State::Dead(patience),
         (Ok(_), Some(_)) => return,
         (Ok(count), None) => State::Still(count),
         (Err(ReadError::Late(_)), _) if watched_for < patience => return,

@@ -12,7 +12,7 @@ pub(super) fn cannot_open(zone: &Zone, error: &io::Error) -> Unusable {
     let file = zone.energy_file();
     match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            Unusable { reason: format!("only root may read {}", file.display()), remedy: Some(readable(zone)) }
+            Unusable { reason: "only root may read it".to_owned(), remedy: Some(readable(zone)) }
         }
         io::ErrorKind::NotFound => Unusable {
             reason: format!("the zone {} counts no energy: it has no energy_uj", zone.id),
@@ -39,14 +39,14 @@ fn readable(zone: &Zone) -> String {
          sudo groupadd -f jouletree && sudo usermod -aG jouletree \"$USER\"\n    \
          sudo sh -c 'chgrp jouletree {files} && chmod g+r {files}'\n\
          and for good, by a rule that is applied whenever a zone appears (log in again to be of the group):\n    \
-         echo '{RULE}' | sudo tee /etc/udev/rules.d/60-jouletree.rules\n    \
+         printf '%s\\n' {RULE} | sudo tee /etc/udev/rules.d/60-jouletree.rules\n    \
          sudo udevadm control --reload && sudo udevadm trigger --subsystem-match=powercap --action=add"
     )
 }
 
-/// Zones have a colon in their names, control types have none and no counter.
-const RULE: &str = "SUBSYSTEM==\"powercap\", ACTION==\"add\", KERNEL==\"*:*\", \
-    RUN+=\"/bin/chgrp jouletree %S%p/energy_uj\", RUN+=\"/bin/chmod g+r %S%p/energy_uj\"";
+/// Lines of one rule. Zones have a colon in their names; control types have none, and no counter.
+const RULE: &str = "'SUBSYSTEM==\"powercap\", ACTION==\"add\", KERNEL==\"*:*\", \\' \
+    'RUN+=\"/bin/chgrp jouletree %S%p/energy_uj\", \\' 'RUN+=\"/bin/chmod g+r %S%p/energy_uj\"'";
 
 /// The counter's largest value is not known, so a wrap could not be told from a counter that was set back.
 pub(super) fn no_range(zone: &Zone) -> Unusable {
@@ -109,7 +109,7 @@ mod tests {
             parent: None,
         };
         let why = cannot_open(&zone, &io::ErrorKind::PermissionDenied.into());
-        assert!(why.reason.contains("only root may read class/intel-rapl/intel-rapl:0/energy_uj"));
+        assert_eq!(why.reason, "only root may read it");
         let remedy = why.remedy.unwrap();
         for way in [
             "sudo jouletree daemon",

@@ -3,7 +3,7 @@
 use jouletree_model::{Nanos, Watts};
 
 use super::diagnosis::{Diagnosis, SensorRow};
-use super::words::{paragraph, short};
+use super::words::{entry, paragraph, short};
 use crate::columns::{Columns, Keep, terminal_width};
 
 /// Wide enough for most sentences, where no terminal says how wide it is.
@@ -12,6 +12,7 @@ const WIDTH: usize = 100;
 /// Sensors that are kept from being used by one and the same thing.
 struct Trouble<'d> {
     sensors: Vec<&'d SensorRow>,
+    reason: &'d str,
     remedy: Option<&'d str>,
 }
 
@@ -50,8 +51,7 @@ fn beside(diagnosis: &Diagnosis, width: usize, text: &mut String) {
     };
     item(text, "share of a process", &said, None, width);
     for refused in &share.refused {
-        let said = format!("refused: {}", refused.reason);
-        text.push_str(&paragraph(&said, 2, width));
+        text.push_str(&paragraph(&format!("refused: {}", refused.reason), 2, width));
         text.push_str(&paragraph(refused.remedy.as_deref().unwrap_or_default(), 4, width));
     }
     let realtime = &diagnosis.realtime;
@@ -73,7 +73,7 @@ fn beside(diagnosis: &Diagnosis, width: usize, text: &mut String) {
 
 /// A name, what is said of it, and below it what would help.
 fn item(text: &mut String, name: &str, said: &str, remedy: Option<&str>, width: usize) {
-    text.push_str(&paragraph(&format!("{name}: {said}"), 0, width));
+    text.push_str(&entry(&format!("{name}: "), said, 2, width));
     text.push_str(&paragraph(remedy.unwrap_or_default(), 2, width));
 }
 
@@ -96,17 +96,14 @@ fn table(sensors: &[SensorRow], troubles: &[Trouble]) -> String {
     table.text()
 }
 
-/// What has the same remedy, or for want of one the same reason, is told once.
+/// What has the same reason and the same remedy is told once.
 fn troubles(sensors: &[SensorRow]) -> Vec<Trouble<'_>> {
     let mut troubles: Vec<Trouble> = Vec::new();
     for sensor in sensors.iter().filter(|sensor| !sensor.usable) {
-        let remedy = sensor.remedy.as_deref();
-        let same = |trouble: &&mut Trouble| {
-            trouble.remedy == remedy && (remedy.is_some() || trouble.sensors[0].reason == sensor.reason)
-        };
-        match troubles.iter_mut().find(same) {
+        let (reason, remedy) = (sensor.reason.as_deref().unwrap_or_default(), sensor.remedy.as_deref());
+        match troubles.iter_mut().find(|trouble| trouble.reason == reason && trouble.remedy == remedy) {
             Some(trouble) => trouble.sensors.push(sensor),
-            None => troubles.push(Trouble { sensors: vec![sensor], remedy }),
+            None => troubles.push(Trouble { sensors: vec![sensor], reason, remedy }),
         }
     }
     troubles
@@ -114,15 +111,13 @@ fn troubles(sensors: &[SensorRow]) -> Vec<Trouble<'_>> {
 
 impl Trouble<'_> {
     fn text(&self, number: usize, width: usize) -> String {
-        let mut text = String::new();
-        for sensor in &self.sensors {
-            let part = sensor.domain.as_deref().map(|domain| format!(" {domain}")).unwrap_or_default();
-            let reason = sensor.reason.as_deref().unwrap_or_default();
-            let said = format!("[{number}] {}{part}: {reason}", short(&sensor.device));
-            text.push_str(&paragraph(&said, 0, width));
-        }
-        text.push_str(&paragraph(self.remedy.unwrap_or_default(), 4, width));
-        text
+        let name = |sensor: &&SensorRow| match &sensor.domain {
+            Some(domain) => format!("{} {domain}", short(&sensor.device)),
+            None => short(&sensor.device),
+        };
+        let names: Vec<String> = self.sensors.iter().map(name).collect();
+        let said = format!("{}: {}", names.join(", "), self.reason);
+        entry(&format!("[{number}] "), &said, 4, width) + &paragraph(self.remedy.unwrap_or_default(), 4, width)
     }
 }
 
