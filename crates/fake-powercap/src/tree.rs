@@ -77,15 +77,17 @@ impl ZoneFiles {
             // The driver is back, with files that nobody has open.
             *self = ZoneFiles::create(&self.root, &self.spec, None)?;
         }
-        if self.state == State::Refused {
-            fs::rename(self.aside(), self.path())?;
-            self.state = State::There;
-        }
         let mut padded = [b'\n'; WIDTH];
         for (place, byte) in padded.iter_mut().zip(text.bytes().take(WIDTH - 1)) {
             *place = byte;
         }
-        self.counter.write_all_at(&padded, 0)
+        self.counter.write_all_at(&padded, 0)?;
+        // Only now: who opens it anew must not find it empty.
+        if self.state == State::Refused {
+            fs::rename(self.aside(), self.path())?;
+            self.state = State::There;
+        }
+        Ok(())
     }
 
     /// Leaves the file empty.
@@ -96,10 +98,10 @@ impl ZoneFiles {
     /// Puts a file in its place that opens and cannot be read.
     pub fn refuse(&mut self) -> io::Result<()> {
         if self.state == State::There {
-            self.empty()?;
             fs::rename(self.path(), self.aside())?;
             symlink("/proc/self/mem", self.path())?;
             self.state = State::Refused;
+            self.empty()?;
         }
         Ok(())
     }
@@ -108,12 +110,14 @@ impl ZoneFiles {
     pub fn vanish(&mut self) -> io::Result<()> {
         if self.state != State::Gone {
             self.state = State::Gone;
-            self.empty()?;
             let nothing_there = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-            fs::remove_file(&self.link)
-                .or_else(|error| if nothing_there(&error) { Ok(()) } else { Err(error) })?;
-            return fs::remove_dir_all(&self.folder)
-                .or_else(|error| if nothing_there(&error) { Ok(()) } else { Err(error) });
+            let unless_gone = |done: io::Result<()>| {
+                done.or_else(|error| if nothing_there(&error) { Ok(()) } else { Err(error) })
+            };
+            unless_gone(fs::remove_file(&self.link))?;
+            unless_gone(fs::remove_dir_all(&self.folder))?;
+            // Only now: who finds it empty and looks again must find nothing.
+            self.empty()?;
         }
         Ok(())
     }

@@ -144,8 +144,8 @@ fn faults_in_the_middle_are_told_once_and_leave_a_gap() {
         ("garbage for 300ms", "it cannot be read: it says `not a number`, which is no count", true),
         ("empty for 300ms", "it cannot be read: it says ``, which is no count", true),
         ("beyond for 300ms", "it cannot be read: it says 262143328851, beyond its range of 262143328850", true),
-        ("refuse for 300ms", "it cannot be read: it says ``, which is no count", true),
-        ("vanish", "it cannot be read: it says ``, which is no count", false),
+        ("refuse for 300ms", "it cannot be read: Input/output error (os error 5)", true),
+        ("vanish", "it cannot be read: it is gone (No such file or directory (os error 2))", false),
     ] {
         let (recording, _folder) = package(&format!("at 600ms package-0 {fault}"));
         let expected: Vec<&str> = [words].into_iter().chain(is_over.then_some("it can be read again")).collect();

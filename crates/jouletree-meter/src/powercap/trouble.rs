@@ -37,7 +37,7 @@ fn readable(zone: &Zone) -> String {
          or let a group read them, until the machine restarts (its members could then learn what other users compute: \
          PLATYPUS, CVE-2020-8694):\n    \
          sudo groupadd -f jouletree && sudo usermod -aG jouletree \"$USER\"\n    \
-         sudo sh -c 'chgrp jouletree {files} && chmod g+r {files}'\n\
+         sudo chgrp jouletree {files}\n    sudo chmod g+r {files}\n\
          and for good, by a rule that is applied whenever a zone appears (log in again to be of the group):\n    \
          printf '%s\\n' {RULE} | sudo tee /etc/udev/rules.d/60-jouletree.rules\n    \
          sudo udevadm control --reload && sudo udevadm trigger --subsystem-match=powercap --action=add"
