@@ -5,8 +5,8 @@ use jouletree_model::Nanos;
 use super::Point;
 use crate::{Anchors, Mono};
 
-/// The time of day is slewed by less than this from one anchor to the next; what moves further was set.
-const CLOCK_STEP: Nanos = Nanos(1_000_000);
+/// The time of day is slewed by fewer nanoseconds than this from one anchor to the next; what moves further was set.
+const CLOCK_STEP: u64 = 1_000_000;
 
 /// A change of the count by the time of day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,8 @@ impl OnWall {
         let Point { at, microjoules, gap_follows } = point;
         let time = anchors.wall(at)?;
         let is_ahead = time - Nanos(at.0);
-        let was_set = self.ahead.replace(is_ahead).is_some_and(|was| (is_ahead - was).0.abs() > CLOCK_STEP.0);
+        let was_set =
+            self.ahead.replace(is_ahead).is_some_and(|was| (is_ahead - was).0.unsigned_abs() > CLOCK_STEP);
         match &mut self.last {
             // After the clock was set back, time is lost until it is as late as it was.
             Some(last) if time <= last.time => {

@@ -20,7 +20,7 @@ const CONTINUATION: [u8; 4] = [0xff; 4];
 /// More metadata than this no message of ours has.
 const MOST_METADATA: u64 = 1 << 20;
 /// More than this no column of a message of ours takes: a file that says so must not be believed.
-const MOST_BYTES: i64 = 1 << 28;
+const MOST_BYTES: i64 = 1 << 25;
 
 /// A file of the journal that is being read.
 pub(crate) struct StreamIn<R> {

@@ -15,7 +15,7 @@ const ROUNDING: f64 = 1e-6;
 
 /// Whether a clock can say this; distances between such instants fit into a [`Nanos`].
 pub(crate) fn is_instant(nanos: i64) -> bool {
-    nanos.unsigned_abs() <= EnergySeries::HORIZON.0.unsigned_abs() / 4
+    nanos.unsigned_abs() <= EnergySeries::HORIZON.0.unsigned_abs()
 }
 
 impl Row for Sample {
