@@ -9,6 +9,8 @@ mod json;
 #[allow(dead_code)] // used by the next commit
 mod launch;
 mod progress;
+mod recorded;
+mod recorded_json;
 mod show;
 #[allow(dead_code)]
 mod signals;

@@ -4,6 +4,8 @@
 #![allow(clippy::expect_used, clippy::panic)]
 
 mod common;
+#[path = "../../jouletree-run/tests/recordings/mod.rs"]
+mod recordings;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -75,6 +77,22 @@ fn inspected(result: &Value, keys: &mut BTreeMap<String, BTreeSet<String>>) {
     list(result, "files").iter().for_each(|source| note_source(source, &mut note));
 }
 
+/// The keys of every kind of object in a recording.
+fn recorded(result: &Value, keys: &mut BTreeMap<String, BTreeSet<String>>) {
+    let mut note = |kind: &str, object: &Value| {
+        let fields = object.as_object().expect("an object").keys().cloned();
+        keys.entry(kind.to_owned()).or_default().extend(fields);
+    };
+    note("Recording", result);
+    for (kind, key) in [("Host", "host"), ("Exit", "exit"), ("Sampler", "sampler")] {
+        note(kind, &result[key]);
+    }
+    for (kind, key) in [("Recorded device", "devices"), ("Sensor", "sensors"), ("Incident", "incidents")] {
+        assert!(!list(result, key).is_empty(), "no {key}");
+        list(result, key).iter().for_each(|row| note(kind, row));
+    }
+}
+
 #[test]
 fn every_field_is_documented_and_there() {
     let files = Files::new();
@@ -97,6 +115,9 @@ fn every_field_is_documented_and_there() {
         {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1772442000000020, "dur": 5}]}"#;
     let marked = files.write("marked.json", marked);
     inspected(&run(["inspect", &marked, "--format", "json"]).json(), &mut keys);
+    let run_folder = files.path("recorded");
+    recordings::record(run_folder.as_ref(), 1, 8);
+    recorded(&run(["show", &run_folder, "--format", "json"]).json(), &mut keys);
     assert_eq!(keys, documented());
 }
 

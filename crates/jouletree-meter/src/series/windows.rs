@@ -181,5 +181,6 @@ impl Span {
 }
 
 impl Estimate {
-    pub(super) const NOTHING: Estimate = Estimate { joules: Joules(0.0), low: Joules(0.0), high: Joules(0.0), coverage: 0.0 };
+    pub(super) const NOTHING: Estimate =
+        Estimate { joules: Joules(0.0), low: Joules(0.0), high: Joules(0.0), coverage: 0.0 };
 }

@@ -133,10 +133,12 @@ impl HostFacts {
         let cpuinfo = fs::read_to_string(roots.proc.join("cpuinfo")).unwrap_or_default();
         let value = |line: &str| line.split_once(':').map(|(_, value)| value.trim().to_owned());
         let models = ["model name", "Model", "cpu model"];
-        let cpu = models.iter().find_map(|name| cpuinfo.lines().find(|line| line.starts_with(name)).and_then(value));
+        let cpu =
+            models.iter().find_map(|name| cpuinfo.lines().find(|line| line.starts_with(name)).and_then(value));
         let cpus = cpuinfo.lines().filter(|line| line.starts_with("processor")).count() as u64;
         let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
-        let os = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME=")).map(|name| name.trim_matches('"'));
+        let os =
+            release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME=")).map(|name| name.trim_matches('"'));
         HostFacts {
             name: text(roots.proc.join("sys/kernel/hostname")),
             os: os.map(str::to_owned),

@@ -74,13 +74,11 @@ pub(crate) struct BatchRow {
 
 impl Row for BatchRow {
     const NAME: &'static str = "batches";
-    const COLUMNS: &'static [(&'static str, DataType, bool)] = &[("number", UInt64, false), ("lost", UInt64, false)];
+    const COLUMNS: &'static [(&'static str, DataType, bool)] =
+        &[("number", UInt64, false), ("lost", UInt64, false)];
 
     fn columns(rows: &[BatchRow]) -> Vec<ArrayRef> {
-        vec![
-            column::<UInt64Type, _>(rows, |row| row.number),
-            column::<UInt64Type, _>(rows, |row| row.lost),
-        ]
+        vec![column::<UInt64Type, _>(rows, |row| row.number), column::<UInt64Type, _>(rows, |row| row.lost)]
     }
 
     fn rows(columns: &Columns<'_>) -> Option<Vec<BatchRow>> {

@@ -77,12 +77,14 @@ impl<R: Row> StreamIn<R> {
     pub(crate) fn warning(&self, run: &Path) -> Option<Warning> {
         let file = R::file(run).display().to_string();
         match self.trouble.as_ref()? {
-            Trouble::Missing(error) => {
-                Some(Warning::new(file, format!("cannot be read ({error}): no {} of this recording are known", R::NAME)))
-            }
+            Trouble::Missing(error) => Some(Warning::new(
+                file,
+                format!("cannot be read ({error}): no {} of this recording are known", R::NAME),
+            )),
             Trouble::Torn(at) => {
                 let lost = self.length.saturating_sub(*at);
-                let message = format!("the last {lost} bytes are not whole and were left out; {} end there", R::NAME);
+                let message =
+                    format!("the last {lost} bytes are not whole and were left out; {} end there", R::NAME);
                 Some(Warning::new(file, message).at(format!("byte {at}")))
             }
         }

@@ -20,8 +20,12 @@ pub(crate) fn is_instant(nanos: i64) -> bool {
 
 impl Row for Sample {
     const NAME: &'static str = "samples";
-    const COLUMNS: &'static [(&'static str, DataType, bool)] =
-        &[("sensor", UInt16, false), ("flags", UInt16, false), ("mono_ns", Int64, false), ("count", UInt64, false)];
+    const COLUMNS: &'static [(&'static str, DataType, bool)] = &[
+        ("sensor", UInt16, false),
+        ("flags", UInt16, false),
+        ("mono_ns", Int64, false),
+        ("count", UInt64, false),
+    ];
 
     fn columns(rows: &[Sample]) -> Vec<ArrayRef> {
         vec![
@@ -110,8 +114,7 @@ impl Row for Anchor {
     fn rows(columns: &Columns<'_>) -> Option<Vec<Anchor>> {
         let (mono, wall) = (columns.numbers::<Int64Type>(0)?, columns.numbers::<Int64Type>(1)?);
         let boot = columns.numbers::<Int64Type>(2)?;
-        let row =
-            |row: usize| Anchor { mono: Mono(mono[row]), wall: Nanos(wall[row]), boot: Nanos(boot[row]) };
+        let row = |row: usize| Anchor { mono: Mono(mono[row]), wall: Nanos(wall[row]), boot: Nanos(boot[row]) };
         let can_be = |anchor: &Anchor| is_instant(anchor.mono.0) && is_instant(anchor.wall.0);
         Some((0..columns.len()).map(row).filter(can_be).collect())
     }

@@ -39,8 +39,7 @@ impl<R: Row> StreamOut<R> {
         let options = IpcWriteOptions::try_new(64, false, MetadataVersion::V5)
             .and_then(|options| options.try_with_compression(Some(CompressionType::ZSTD)))
             .map_err(encoding)?;
-        let messages =
-            StreamWriter::try_new_with_options(Vec::new(), &R::schema(), options).map_err(encoding)?;
+        let messages = StreamWriter::try_new_with_options(Vec::new(), &R::schema(), options).map_err(encoding)?;
         let mut stream = StreamOut { path, file, whole: 0, messages, waiting: Vec::new(), written: 0 };
         // The schema.
         stream.pass_on()?;

@@ -94,7 +94,8 @@ fn a_full_disk_is_told() {
 
     let (folder, _) = journal(&[]);
     let mut stream =
-        StreamOut::<Sample>::over(File::create(folder.path().join("other")).unwrap(), PathBuf::from("full")).unwrap();
+        StreamOut::<Sample>::over(File::create(folder.path().join("other")).unwrap(), PathBuf::from("full"))
+            .unwrap();
     stream.file = full();
     stream.add((0..10).map(sample));
     assert!(stream.flush().is_err());

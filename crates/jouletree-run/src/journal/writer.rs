@@ -10,15 +10,15 @@ use jouletree_meter::sampler::Sample;
 use jouletree_meter::share::ShareSample;
 use jouletree_meter::station::{Batch, Ending, GpuSample};
 
+use super::JOURNAL;
 use super::ending::{EndingRecord, Exit};
 use super::header::{HEADER, RecordingHeader, lock};
 use super::incident::{BatchRow, IncidentRow};
 use super::write::StreamOut;
-use super::JOURNAL;
+use crate::RunError;
 use crate::folder::{RunFolder, parent_of, sync_folder};
 use crate::manifest::replace_json;
 use crate::recording::settle;
-use crate::RunError;
 
 /// Rows wait no longer than this before the system gets them.
 const LONGEST_WAIT: Duration = Duration::from_millis(900);

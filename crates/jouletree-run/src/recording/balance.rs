@@ -88,7 +88,8 @@ impl Meter {
         let (energy, sum) = (estimate.joules.0, ours.0 + others.0 + idle.0 + unknown.0);
         if self.cut != Cut::Part && (sum - energy).abs() > ROUNDING * energy + ROUNDING * 1e-3 {
             let device = &self.info.device;
-            let problem = format!("the parts of {device}'s energy are {sum} J and not {energy} J; please report this");
+            let problem =
+                format!("the parts of {device}'s energy are {sum} J and not {energy} J; please report this");
             return Err(RunError::Inconsistent(problem));
         }
         Ok(Balance {

@@ -105,7 +105,8 @@ fn become_whole(run: &Path, files: &[&str]) -> Result<RunFolder, RunError> {
     sync_folder(&journal)?;
     for name in files {
         let whole = run.join(name);
-        fs::rename(journal.join(name), &whole).map_err(RunError::io(&whole, "rename the finished file to this"))?;
+        fs::rename(journal.join(name), &whole)
+            .map_err(RunError::io(&whole, "rename the finished file to this"))?;
         sync_folder(run)?;
     }
     clear_journal(run);
@@ -218,7 +219,8 @@ fn missing(about: &str, ending: Option<&EndingRecord>, samples: u64, lost: u64) 
     let Some(ending) = ending else { return warnings };
     let gone = ending.samples.saturating_sub(samples);
     if gone > 0 {
-        warnings.push(Warning::new(about, format!("{gone} of {} samples are missing in its journal", ending.samples)));
+        warnings
+            .push(Warning::new(about, format!("{gone} of {} samples are missing in its journal", ending.samples)));
     }
     if ending.unwritten > 0 {
         let message = format!("the last {} samples could not be written: the disk was full", ending.unwritten);
