@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 /// Times that a file tells are believed up to an hour.
 const LONGEST: i64 = 3_600_000_000_000;
+/// And numbers up to this.
+const LARGEST: f64 = 1e12;
 
 /// A sensor and how far its numbers can be trusted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -65,15 +67,19 @@ impl From<&SensorRecord> for SensorInfo {
             source: record.source.clone(),
             kind: record.kind,
             range: record.range_uj,
-            step: record.step_uj,
+            step: record.step_uj.clamp(0.0, LARGEST),
             period: time(record.period_ns),
             most_watts: record.most_w.unwrap_or(f64::INFINITY),
             is_slow: record.is_slow,
             quality: Quality {
                 lag: time(record.lag_ns),
-                coverage: record.seen,
-                bounds: record.bounds.map(|(low, high)| Bounds { low, high }),
+                coverage: record.seen.filter(|seen| (0.0..=1.0).contains(seen)),
+                bounds: record.bounds.map(|(low, high)| Bounds { low, high }).filter(can_be),
             },
         }
     }
+}
+
+fn can_be(bounds: &Bounds) -> bool {
+    (0.0..=1.0).contains(&bounds.low) && (1.0..=LARGEST).contains(&bounds.high)
 }

@@ -95,6 +95,8 @@ pub(crate) fn settle(run: &Path) -> Result<RunFolder, RunError> {
     };
     let manifest = Manifest::of_recording(recording, warnings);
     replace_json(&journal.join(MANIFEST), &manifest)?;
+    // The journal goes only for what can be read.
+    Manifest::read(&journal.join(MANIFEST))?;
     tables.push(MANIFEST);
     become_whole(run, &tables)
 }
