@@ -62,6 +62,35 @@ pub enum RunError {
         /// What is wrong and what to do.
         problem: String,
     },
+    /// A recording that goes on.
+    #[error("{}: still being recorded by process {pid}; wait for its end or stop it", .path.display())]
+    StillRecording {
+        /// The folder.
+        path: PathBuf,
+        /// The process that records.
+        pid: u32,
+    },
+    /// A recording that cannot become tables now, most often for want of room.
+    #[error(
+        "{}: the recording is kept, but could not be finished; make room on the disk and run: jouletree show {}",
+        .path.display(), .path.display()
+    )]
+    Unfinished {
+        /// The folder.
+        path: PathBuf,
+        /// What went wrong.
+        source: Box<RunError>,
+    },
+    /// A journal in which something could not be written takes no more.
+    #[error("{}: the journal has ended because it could not be written; finish the recording", .0.display())]
+    JournalEnded(PathBuf),
+    /// A run without operations.
+    #[error(
+        "{}: a recording of power without operations; to see those, account a trace with it: jouletree account TRACE \
+         --power {}",
+        .0.display(), .0.display()
+    )]
+    OnlyRecorded(PathBuf),
     /// What should be written does not fit together.
     #[error("the run cannot be written: {0}")]
     Inconsistent(String),

@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 
 use jouletree_model::{Census, Footprint, Lane, ModelTree, Trace};
 
+use crate::journal::HEADER;
 use crate::manifest::{Accounting, Manifest, write_json};
 use crate::power_parquet::{MeteredSeries, read_power_parquet, write_power_parquet};
-use crate::{RunError, events, footprint, ops};
+use crate::recording::clear_journal;
+use crate::{RunError, events, footprint, ops, recover};
 
-const MANIFEST: &str = "manifest.json";
-const POWER: &str = "power.parquet";
+pub(crate) const MANIFEST: &str = "manifest.json";
+pub(crate) const POWER: &str = "power.parquet";
 const EVENTS: &str = "events.parquet";
 const OPS: &str = "ops.parquet";
 const FOOTPRINT: &str = "footprint.parquet";
@@ -61,18 +63,30 @@ impl RunFolder {
         Ok(RunFolder { path: path.to_owned(), manifest })
     }
 
-    /// Opens the run at `path`.
+    /// Opens the run at `path`. A recording whose recorder died before its end is finished first.
     pub fn open(path: &Path) -> Result<RunFolder, RunError> {
         if !RunFolder::is_at(path) {
             return Err(RunError::NotARun(path.to_owned()));
         }
+        if !path.join(MANIFEST).is_file() {
+            return recover(path);
+        }
+        if path.join(HEADER).is_file() {
+            // Whoever finished it was stopped while tidying up.
+            clear_journal(path);
+        }
+        RunFolder::open_whole(path)
+    }
+
+    /// Opens the run at `path`, which is whole.
+    pub(crate) fn open_whole(path: &Path) -> Result<RunFolder, RunError> {
         let manifest = Manifest::read(&path.join(MANIFEST))?;
         Ok(RunFolder { path: path.to_owned(), manifest })
     }
 
-    /// Whether `path` is a folder that holds a run.
+    /// Whether `path` is a folder that holds a run, be it one that is not finished.
     pub fn is_at(path: &Path) -> bool {
-        path.join(MANIFEST).is_file()
+        path.join(MANIFEST).is_file() || path.join(HEADER).is_file()
     }
 
     /// Where it is.
@@ -87,6 +101,7 @@ impl RunFolder {
 
     /// What ran when, read by at most `threads` threads.
     pub fn read_trace(&self, threads: usize) -> Result<Trace, RunError> {
+        self.check_accounted()?;
         let header = &self.manifest.trace;
         let ops = ops::read_ops(&self.file(OPS))?;
         let events = events::read_events(&self.file(EVENTS), header.lanes.len(), ops.len(), threads)?;
@@ -116,6 +131,7 @@ impl RunFolder {
 
     /// Where the energy went.
     pub fn read_footprint(&self) -> Result<Footprint, RunError> {
+        self.check_accounted()?;
         let devices = self.manifest.devices.clone();
         let ops = ops::read_ops(&self.file(OPS))?;
         let steps = self.file(STEPS);
@@ -141,6 +157,11 @@ impl RunFolder {
 
     fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
+    }
+
+    fn check_accounted(&self) -> Result<(), RunError> {
+        let only_recorded = || RunError::OnlyRecorded(self.path.clone());
+        self.manifest.accounting.as_ref().map(drop).ok_or_else(only_recorded)
     }
 }
 
@@ -184,12 +205,12 @@ impl Drop for Partial {
     }
 }
 
-fn parent_of(path: &Path) -> &Path {
+pub(crate) fn parent_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Makes names in a folder survive a power cut; only Unix lets one open a folder for that.
-fn sync_folder(path: &Path) -> Result<(), RunError> {
+pub(crate) fn sync_folder(path: &Path) -> Result<(), RunError> {
     if cfg!(unix) {
         File::open(path).and_then(|folder| folder.sync_all()).map_err(RunError::io(path, "write to the disk"))?;
     }

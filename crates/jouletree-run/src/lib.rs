@@ -1,4 +1,4 @@
-//! Power files and the run folder: what accounting reads and writes.
+//! Power files, recordings and the run folder: what accounting reads and writes.
 //!
 //! Everything that comes from outside is checked here: a file that cannot be used is an error that names the file,
 //! the place and the remedy, and no input makes this crate panic.
@@ -8,15 +8,19 @@ mod events;
 mod folder;
 mod footprint;
 mod input;
+pub mod journal;
 mod manifest;
 mod ops;
 mod power_csv;
 mod power_parquet;
+mod recording;
 mod table;
 
 pub use error::RunError;
 pub use folder::{RunContents, RunFolder};
 pub use input::{PowerInput, read_power};
+pub use journal::{Exit, HostFacts, JournalWriter, RecordingHeader, SamplerRecord, SensorRecord};
 pub use manifest::{Accounting, FORMAT_VERSION, LaneHeader, Manifest, TraceHeader};
 pub use power_csv::{PowerError, PowerFile, PowerProblem, read_power_csv};
 pub use power_parquet::{MeteredSeries, read_power_parquet, write_power_parquet};
+pub use recording::{Balance, Clocks, IncidentRecord, Parts, Recording, recover};

@@ -6,9 +6,10 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use jouletree_model::{Device, DeviceEnergy, Joules, Trace, TraceSource, Warning};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{RunContents, RunError};
+use crate::{Recording, RunContents, RunError};
 
 /// The version of the run folder this program writes.
 pub const FORMAT_VERSION: u64 = 1;
@@ -22,9 +23,12 @@ pub struct Manifest {
     pub jouletree: String,
     /// When it was written.
     pub created: String,
-    /// How it was accounted.
+    /// How it was accounted; `None` when it is a recording of power alone.
     #[serde(flatten)]
-    pub accounting: Accounting,
+    pub accounting: Option<Accounting>,
+    /// How its power was recorded; `None` when the power came from elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recording: Option<Recording>,
     /// The trace files behind it.
     pub sources: Vec<TraceSource>,
     /// The balance of every device.
@@ -71,6 +75,21 @@ pub struct LaneHeader {
 }
 
 impl Manifest {
+    /// The manifest of a recording of power alone.
+    pub(crate) fn of_recording(recording: Recording, warnings: Vec<Warning>) -> Manifest {
+        Manifest {
+            format_version: FORMAT_VERSION,
+            jouletree: env!("CARGO_PKG_VERSION").to_owned(),
+            created: Timestamp::now().to_string(),
+            accounting: None,
+            recording: Some(recording),
+            sources: Vec::new(),
+            devices: Vec::new(),
+            trace: TraceHeader::default(),
+            warnings,
+        }
+    }
+
     pub(crate) fn of(contents: &RunContents<'_>) -> Result<Manifest, RunError> {
         let footprint = contents.footprint;
         for device in &footprint.devices {
@@ -84,7 +103,8 @@ impl Manifest {
             format_version: FORMAT_VERSION,
             jouletree: env!("CARGO_PKG_VERSION").to_owned(),
             created: Timestamp::now().to_string(),
-            accounting: contents.accounting.clone(),
+            accounting: Some(contents.accounting.clone()),
+            recording: None,
             sources: footprint.sources.clone(),
             devices: footprint.devices.clone(),
             trace: TraceHeader::of(contents.trace)?,
@@ -107,7 +127,14 @@ impl Manifest {
         if found > FORMAT_VERSION {
             return Err(RunError::Newer { path: path.to_owned(), found, known: FORMAT_VERSION });
         }
-        serde_json::from_slice(&text).map_err(unreadable)
+        let manifest: Manifest = serde_json::from_slice(&text).map_err(unreadable)?;
+        if manifest.accounting.is_none() && manifest.recording.is_none() {
+            // The fields of the accounting stand among the others, and one that is missing takes all of them along.
+            let problem = "not a manifest of a run (missing field `command`, `power`, `rule` or `semantics`); restore \
+                           it from a copy";
+            return Err(RunError::content(path, problem));
+        }
+        Ok(manifest)
     }
 }
 
@@ -132,4 +159,20 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), RunE
     text.push(b'\n');
     let mut file = File::create_new(path).map_err(RunError::io(path, "create the file"))?;
     file.write_all(&text).and_then(|()| file.sync_all()).map_err(RunError::io(path, "write the file"))
+}
+
+/// The same for a file that may be there already: it is replaced as a whole or stays as it was.
+pub(crate) fn replace_json(path: &Path, value: &impl Serialize) -> Result<(), RunError> {
+    let partial = path.with_extension("partial");
+    // Left by a process that died.
+    let _ = fs::remove_file(&partial);
+    write_json(&partial, value)?;
+    fs::rename(&partial, path).map_err(RunError::io(path, "rename the finished file to this"))
+}
+
+/// Reads a JSON file that should be `what`.
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path, what: &str) -> Result<T, RunError> {
+    let text = fs::read(path).map_err(RunError::io(path, "read the file"))?;
+    serde_json::from_slice(&text)
+        .map_err(|error| RunError::content(path, format!("not {what} ({error}); restore it from a copy")))
 }

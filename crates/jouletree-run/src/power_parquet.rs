@@ -1,6 +1,6 @@
 //! `power.parquet`: the energy each device had used by each instant, as accounting used it, bit for bit.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -40,30 +40,81 @@ pub struct MeteredSeries {
 
 /// Writes series to a new file, where a row is a point. A series without points leaves nothing behind.
 pub fn write_power_parquet(path: &Path, power: &[MeteredSeries]) -> Result<(), RunError> {
-    let mut meters = HashMap::new();
-    for metered in power {
-        if meters.insert((&metered.device, &metered.domain), ()).is_some() {
-            let problem = format!("{} {:?} is metered twice", metered.device, metered.domain);
-            return Err(RunError::Inconsistent(problem));
+    let meters = power.iter().map(|metered| (&metered.device, metered.domain.as_deref(), metered.kind));
+    let mut points = PointWriter::create(path, meters)?;
+    for (meter, metered) in power.iter().enumerate() {
+        for (time, joules, gap) in metered.series.points() {
+            points.push(meter, time, joules, gap)?;
         }
     }
-    let mut table = TableWriter::create(path, &COLUMNS)?;
-    for metered in power {
-        let points: Vec<(Nanos, Joules, bool)> = metered.series.points().collect();
-        for points in points.chunks(CHUNK) {
-            let rows = points.len();
-            let columns: Vec<ArrayRef> = vec![
-                names(vec![0; rows], [metered.device.to_string()])?,
-                Arc::new(StringArray::from(vec![metered.domain.as_deref(); rows])),
-                names(vec![0; rows], [metered.kind.as_str()])?,
-                Arc::new(Int64Array::from_iter_values(points.iter().map(|(time, _, _)| time.0))),
-                Arc::new(Float64Array::from_iter_values(points.iter().map(|(_, joules, _)| joules.0))),
-                Arc::new(Int32Array::from_iter_values(points.iter().map(|(_, _, gap)| i32::from(*gap) * GAP))),
-            ];
-            table.write(columns)?;
+    points.finish()
+}
+
+/// Writes points of several meters as they come.
+pub(crate) struct PointWriter {
+    table: TableWriter,
+    devices: Vec<String>,
+    domains: Vec<Option<String>>,
+    kinds: Vec<Kind>,
+    /// The meter, the time, the energy and the flags of each point that waits.
+    meters: Vec<usize>,
+    times: Vec<i64>,
+    joules: Vec<f64>,
+    flags: Vec<i32>,
+}
+
+impl PointWriter {
+    /// Begins a new file for the points of these meters.
+    pub(crate) fn create<'a>(
+        path: &Path,
+        meters: impl Iterator<Item = (&'a Device, Option<&'a str>, Kind)>,
+    ) -> Result<PointWriter, RunError> {
+        let mut known = HashSet::new();
+        let (mut devices, mut domains, mut kinds) = (Vec::new(), Vec::new(), Vec::new());
+        for (device, domain, kind) in meters {
+            if !known.insert((device, domain)) {
+                return Err(RunError::Inconsistent(format!("{device} {domain:?} is metered twice")));
+            }
+            devices.push(device.to_string());
+            domains.push(domain.map(str::to_owned));
+            kinds.push(kind);
         }
+        let table = TableWriter::create(path, &COLUMNS)?;
+        let (meters, times, joules, flags) = Default::default();
+        Ok(PointWriter { table, devices, domains, kinds, meters, times, joules, flags })
     }
-    table.finish()
+
+    /// Adds a point of a meter, later than those before.
+    pub(crate) fn push(&mut self, meter: usize, time: Nanos, joules: Joules, gap: bool) -> Result<(), RunError> {
+        self.meters.push(meter);
+        self.times.push(time.0);
+        self.joules.push(joules.0);
+        self.flags.push(i32::from(gap) * GAP);
+        if self.meters.len() >= CHUNK { self.write() } else { Ok(()) }
+    }
+
+    pub(crate) fn finish(mut self) -> Result<(), RunError> {
+        self.write()?;
+        self.table.finish()
+    }
+
+    fn write(&mut self) -> Result<(), RunError> {
+        let meters = std::mem::take(&mut self.meters);
+        if meters.is_empty() {
+            return Ok(());
+        }
+        let keys = || meters.iter().map(|meter| i32::try_from(*meter).unwrap_or(i32::MAX)).collect();
+        let domains = meters.iter().map(|meter| self.domains.get(*meter).and_then(|domain| domain.as_deref()));
+        let columns: Vec<ArrayRef> = vec![
+            names(keys(), &self.devices)?,
+            Arc::new(domains.collect::<StringArray>()),
+            names(keys(), self.kinds.iter().map(|kind| kind.as_str()))?,
+            Arc::new(Int64Array::from(std::mem::take(&mut self.times))),
+            Arc::new(Float64Array::from(std::mem::take(&mut self.joules))),
+            Arc::new(Int32Array::from(std::mem::take(&mut self.flags))),
+        ];
+        self.table.write(columns)
+    }
 }
 
 /// Reads series back, in the order of their first rows; rows of different meters may be mixed.

@@ -35,6 +35,8 @@ pub(crate) enum Form {
     Truth,
     /// Energy: every bit is kept.
     Joules,
+    /// Parts of one, and other numbers that are not energy.
+    Number,
 }
 
 impl Column {
@@ -65,7 +67,7 @@ impl Form {
             Form::Count => DataType::UInt64,
             Form::Flags => DataType::Int32,
             Form::Truth => DataType::Boolean,
-            Form::Joules => DataType::Float64,
+            Form::Joules | Form::Number => DataType::Float64,
         }
     }
 }

@@ -33,7 +33,7 @@ fn a_run_comes_back_as_it_was_written() {
     assert_eq!(opened.read_footprint().unwrap(), run.footprint);
     assert_eq!(opened.read_power().unwrap(), run.power);
     assert_eq!(opened.read_model().unwrap(), run.trace.model);
-    assert_eq!(opened.manifest().accounting, run.contents().accounting);
+    assert_eq!(opened.manifest().accounting, Some(run.contents().accounting));
     assert_eq!(read_power(&path).unwrap(), PowerInput::Series(run.power.clone()));
     assert_eq!(read_power(&path.join("power.parquet")).unwrap(), PowerInput::Series(run.power));
     assert_eq!(

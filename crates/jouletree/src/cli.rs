@@ -77,7 +77,8 @@ Examples:
   jouletree show RUN                               the tree of layers, three levels deep
   jouletree show RUN --by op --summarize --top 10  the ten largest operations, equal blocks summed (STEF)
   jouletree show RUN --by pass                     forward, backward, optimizer
-  jouletree show RUN --by layer --pass backward    the tree of the backward pass alone";
+  jouletree show RUN --by layer --pass backward    the tree of the backward pass alone
+  jouletree show RUN                               of a recording: what each device used, and who used it";
 
 #[derive(Args)]
 pub struct AccountArgs {
@@ -162,9 +163,9 @@ pub struct ShowArgs {
     /// A run folder
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
-    /// What to sum by
-    #[arg(long, value_enum, default_value = "layer")]
-    pub by: By,
+    /// What to sum by; by default the tree of layers, or devices for a recording of power alone
+    #[arg(long, value_enum)]
+    pub by: Option<By>,
     #[command(flatten)]
     pub view: ViewArgs,
 }

@@ -12,6 +12,7 @@ use rayon::prelude::*;
 
 use crate::cli::InputArgs;
 use crate::progress::ReadingBar;
+use crate::recorded;
 
 /// Reads traces, several at once, and makes one of them.
 pub fn traces(input: &InputArgs, census: bool) -> Result<Trace> {
@@ -102,7 +103,11 @@ pub fn power(
     let mut series: Vec<MeteredSeries> = Vec::new();
     let mut warnings = Vec::new();
     for file in files {
-        for metered in metered(read_power(file)?, file, rule, hold, &mut warnings)? {
+        let input = read_power(file)?;
+        if file.is_dir() {
+            warnings.extend(recorded::warnings(&RunFolder::open(file)?));
+        }
+        for metered in metered(input, file, rule, hold, &mut warnings)? {
             let known =
                 series.iter().any(|known| known.device == metered.device && known.domain == metered.domain);
             if known {

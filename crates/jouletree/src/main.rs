@@ -11,6 +11,8 @@ mod json;
 mod launch;
 mod meters;
 mod progress;
+mod recorded;
+mod recorded_json;
 mod show;
 #[allow(dead_code)]
 mod signals;

@@ -6,15 +6,19 @@ use jouletree_model::{Footprint, Pass};
 use jouletree_run::RunFolder;
 
 use crate::cli::{By, Format, PassArg, ShowArgs, ViewArgs};
-use crate::{Outcome, json, print, print_warnings, tables};
+use crate::{Outcome, json, print, print_warnings, recorded, tables};
 
 /// How many operations a table lists when nothing is said.
 const TABLE_ROWS: usize = 10;
 
 /// Runs the command.
 pub fn run(arguments: &ShowArgs) -> Result<Outcome> {
-    let footprint = RunFolder::open(&arguments.run)?.read_footprint()?;
-    print(&view(&footprint, arguments.by, &arguments.view)?)?;
+    let run = RunFolder::open(&arguments.run)?;
+    if let (None, Some(recording)) = (&run.manifest().accounting, &run.manifest().recording) {
+        return recorded::run(&run, recording, arguments);
+    }
+    let footprint = run.read_footprint()?;
+    print(&view(&footprint, arguments.by.unwrap_or(By::Layer), &arguments.view)?)?;
     print_warnings(&footprint.warnings);
     Ok(Outcome { warnings: footprint.warnings, strict: false })
 }

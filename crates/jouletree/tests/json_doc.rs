@@ -4,6 +4,8 @@
 #![allow(clippy::expect_used, clippy::panic)]
 
 mod common;
+#[path = "../../jouletree-run/tests/recordings/mod.rs"]
+mod recordings;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -103,6 +105,22 @@ fn diagnosis() -> Value {
     run(["doctor", "--format", "json", "--sys-root", &root, "--proc-root", &root]).json()
 }
 
+/// The keys of every kind of object in a recording.
+fn recorded(result: &Value, keys: &mut BTreeMap<String, BTreeSet<String>>) {
+    let mut note = |kind: &str, object: &Value| {
+        let fields = object.as_object().expect("an object").keys().cloned();
+        keys.entry(kind.to_owned()).or_default().extend(fields);
+    };
+    note("Recording", result);
+    for (kind, key) in [("Host", "host"), ("Exit", "exit"), ("Sampler", "sampler")] {
+        note(kind, &result[key]);
+    }
+    for (kind, key) in [("Recorded device", "devices"), ("Recorded sensor", "sensors"), ("Incident", "incidents")] {
+        assert!(!list(result, key).is_empty(), "no {key}");
+        list(result, key).iter().for_each(|row| note(kind, row));
+    }
+}
+
 #[test]
 fn every_field_is_documented_and_there() {
     let files = Files::new();
@@ -126,6 +144,9 @@ fn every_field_is_documented_and_there() {
     let marked = files.write("marked.json", marked);
     inspected(&run(["inspect", &marked, "--format", "json"]).json(), &mut keys);
     diagnosed(&diagnosis(), &mut keys);
+    let run_folder = files.path("recorded");
+    recordings::record(run_folder.as_ref(), 1, 8);
+    recorded(&run(["show", &run_folder, "--format", "json"]).json(), &mut keys);
     assert_eq!(keys, documented());
 }
 

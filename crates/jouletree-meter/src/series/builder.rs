@@ -2,7 +2,7 @@
 
 use jouletree_model::{EnergySeries, Joules, Nanos, SeriesError};
 
-use super::still_after;
+use super::{OnWall, still_after};
 use crate::sampler::{Flags, Sample};
 use crate::{Advance, Anchors, Counter, Implausible, Mono, SensorInfo};
 
@@ -10,8 +10,6 @@ use crate::{Advance, Anchors, Counter, Implausible, Mono, SensorInfo};
 const STALE_PERIODS: i64 = 10;
 /// A busy machine holds up a sampler for this long without harm.
 const STALE_LEAST: Nanos = Nanos(100_000_000);
-/// The time of day is slewed by less than this from one anchor to the next; what moves further was set.
-const CLOCK_STEP: Nanos = Nanos(1_000_000);
 
 /// A stretch of time about which nothing is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,11 +54,15 @@ pub struct SeriesBuilder {
     frozen: Option<u64>,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Point {
-    at: Mono,
-    microjoules: u64,
-    gap_follows: bool,
+/// A change of the count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Point {
+    /// When it most probably was.
+    pub at: Mono,
+    /// The energy since the first reading.
+    pub microjoules: u64,
+    /// Whether nothing is known from here to the next point.
+    pub gap_follows: bool,
 }
 
 impl SeriesBuilder {
@@ -127,28 +129,29 @@ impl SeriesBuilder {
         &self.gaps
     }
 
+    /// Hands out the points and the number of gaps that no further sample will change, and forgets them: a recording
+    /// of days is worked through in this way. What is asked for afterwards is about the rest.
+    pub fn finished(&mut self) -> (impl Iterator<Item = Point>, usize) {
+        let gaps = self.gaps.len();
+        self.gaps.clear();
+        // A gap may yet follow the last point, and the next one is placed after it.
+        (self.points.drain(..self.points.len().saturating_sub(1)), gaps)
+    }
+
+    /// The points that are left when there is no further sample.
+    pub fn into_points(self) -> impl Iterator<Item = Point> {
+        let end = self.resting_end();
+        self.points.into_iter().chain(end)
+    }
+
     /// The energy over the time of day, so far.
     pub fn series(&self, anchors: &Anchors) -> Result<EnergySeries, SeriesError> {
-        let mut kept: Vec<(Nanos, u64, bool)> = Vec::with_capacity(self.points.len());
-        let mut ahead = None;
-        for Point { at, microjoules, gap_follows } in self.points.iter().copied().chain(self.resting_end()) {
-            let Some(time) = anchors.wall(at) else { continue };
-            let is_ahead = time - Nanos(at.0);
-            let was_set = ahead.replace(is_ahead).is_some_and(|was| (is_ahead - was).0.abs() > CLOCK_STEP.0);
-            match kept.last_mut() {
-                // After the clock was set back, time is lost until it is as late as it was.
-                Some((last, _, gap)) if time <= *last => *gap |= gap_follows || was_set,
-                before => {
-                    if let (Some((.., gap)), true) = (before, was_set) {
-                        *gap = true;
-                    }
-                    kept.push((time, microjoules, gap_follows));
-                }
-            }
-        }
-        let mut series = EnergySeries::default();
-        for (time, microjoules, gap) in kept {
-            series.push(time, Joules(microjoules as f64 * 1e-6), gap)?;
+        let (mut wall, mut series) = (OnWall::default(), EnergySeries::default());
+        let points = self.points.iter().copied().chain(self.resting_end());
+        let mut placed: Vec<_> = points.filter_map(|point| wall.take(point, anchors)).collect();
+        placed.extend(wall.end());
+        for point in placed {
+            series.push(point.time, Joules(point.microjoules as f64 * 1e-6), point.gap_follows)?;
         }
         Ok(series)
     }

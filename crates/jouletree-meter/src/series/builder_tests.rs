@@ -4,7 +4,7 @@ use jouletree_model::{Device, DeviceClass, Kind};
 use proptest::prelude::*;
 
 use super::*;
-use crate::series::Windows;
+use crate::series::{Whole, Windows};
 use crate::{Anchor, Quality};
 
 const PERIOD: Nanos = Nanos(4_000_000);
@@ -62,6 +62,62 @@ proptest! {
         let series = builder.series(&anchors).unwrap();
         prop_assert!((series.total().0 - known as f64 * 1e-6).abs() < 1e-6, "{:?} {}", series.total(), known);
         prop_assert_eq!(series.points().filter(|(.., gap)| *gap).count(), builder.gaps().len());
+    }
+}
+
+proptest! {
+    /// Handing out points as they come changes nothing, and the whole is the window that holds everything.
+    #[test]
+    fn a_recording_can_be_worked_through(looks in looks(), every in 1_usize..40, coverage in 0.2_f64..1.0) {
+        let quality = Quality { coverage: Some(coverage), ..Quality::default() };
+        let info = SensorInfo { quality, ..info() };
+        let (mut kept, mut handed) = (SeriesBuilder::new(&info, PERIOD), SeriesBuilder::new(&info, PERIOD));
+        let mut anchors = Anchors::default();
+        let (mut at, mut count) = (Mono(0), 0);
+        let (mut points, mut gaps) = (Vec::new(), 0);
+        for (number, (wait, gain, fails)) in looks.into_iter().enumerate() {
+            at = Mono(at.0 + wait * 1000);
+            count += gain;
+            if number % 60 == 0 {
+                // Now and then the clock is set back by half a second.
+                let wall = Nanos(1_700_000_000_000_000_000 + at.0 - number as i64 / 60 * 500_000_000);
+                anchors.push(Anchor { mono: at, wall, boot: Nanos(at.0) });
+            }
+            let flags = if fails { Flags::GAP } else { Flags::default() };
+            let sample = Sample { sensor: 0, flags, at, count };
+            kept.take(sample);
+            handed.take(sample);
+            if number % every == 0 {
+                let (finished, more) = handed.finished();
+                points.extend(finished);
+                gaps += more;
+            }
+        }
+        gaps += handed.gaps().len();
+        points.extend(handed.into_points());
+        prop_assert_eq!(gaps, kept.gaps().len());
+
+        let (mut wall, mut whole) = (OnWall::default(), Whole::of(&info));
+        let mut placed: Vec<_> = points.into_iter().filter_map(|point| wall.take(point, &anchors)).collect();
+        placed.extend(wall.end());
+        let series = kept.series(&anchors).unwrap();
+        let same: Vec<_> = placed.iter().map(|p| (p.time, Joules(p.microjoules as f64 * 1e-6), p.gap_follows)).collect();
+        prop_assert_eq!(series.points().collect::<Vec<_>>(), same);
+
+        let Some(extent) = series.extent() else { return Ok(()) };
+        let parts: f64 = placed.into_iter().filter_map(|point| whole.take(point)).map(|joules| joules.0).sum();
+        prop_assert!((parts - whole.energy().0).abs() < 1e-9);
+        let found = whole.estimate(extent.duration());
+        let wanted = Windows::of(&series, &info).energy_between(extent.start, extent.end);
+        let pairs = [
+            (found.joules.0, wanted.joules.0),
+            (found.low.0, wanted.low.0),
+            (found.high.0, wanted.high.0),
+            (found.coverage, wanted.coverage),
+        ];
+        for (found, wanted) in pairs {
+            prop_assert!((found - wanted).abs() <= 1e-6 * wanted.abs() + 1e-9, "{} {}", found, wanted);
+        }
     }
 }
 

@@ -12,14 +12,19 @@
 //! there is no sample for a long time, where the machine was suspended, where the time of day was set, and where a
 //! counter that never rests stood still. The energy in a gap is not in the series.
 //!
-//! [`Windows`] gives the energy of a window with an interval that holds it in 95 of 100 cases.
+//! [`Windows`] gives the energy of a window with an interval that holds it in 95 of 100 cases, and [`Whole`] that of a
+//! recording that is too long to be kept: the builder hands out its points as it goes.
 
 mod builder;
+mod wall;
+mod whole;
 mod windows;
 
 use jouletree_model::Nanos;
 
-pub use builder::{Gap, SeriesBuilder, Why};
+pub use builder::{Gap, Point, SeriesBuilder, Why};
+pub use wall::{OnWall, WallPoint};
+pub use whole::Whole;
 pub use windows::{Estimate, Windows};
 
 use crate::SensorInfo;

@@ -43,6 +43,12 @@ pub struct Windows {
     spans: Vec<Span>,
     /// The spans after which there is a gap.
     ends: Vec<usize>,
+    unsure: Unsure,
+}
+
+/// What is unsure about the energy of a sensor.
+#[derive(Debug, Clone)]
+pub(super) struct Unsure {
     tick: f64,
     step: f64,
     /// The part of the time that the sensor does not see.
@@ -82,15 +88,7 @@ impl Windows {
             })
             .collect();
         let ends = (1..spans.len()).filter(|at| spans[at - 1].range.end != spans[*at].range.start);
-        let bounds = info.quality.bounds.map_or((1.0, 1.0), |bounds| (bounds.low, bounds.high));
-        Windows {
-            ends: ends.map(|at| at - 1).collect(),
-            spans,
-            tick: info.period.seconds(),
-            step: info.step.max(1.0) * 1e-6,
-            unseen: info.quality.coverage.map_or(0.0, |seen| (1.0 - seen).clamp(0.0, 1.0)),
-            factors: (bounds.0.powf(FROM_90_TO_95), bounds.1.powf(FROM_90_TO_95)),
-        }
+        Windows { ends: ends.map(|at| at - 1).collect(), spans, unsure: Unsure::of(info) }
     }
 
     /// The energy of a window.
@@ -112,32 +110,60 @@ impl Windows {
         for at in self.ends.get(gaps).unwrap_or_default() {
             variance += self.unsure_at(*at) + self.unsure_at(at + 1);
         }
-        let length = known.seconds().max(1e-9);
-        let spread = ((to.squares_before - from.squares_before) / length - (joules / length).powi(2)).max(0.0);
-        variance += spread * self.unseen * self.tick * length;
-        let around = TO_95 * variance.sqrt();
-        Estimate {
-            joules: Joules(joules),
-            low: Joules((joules - around).max(0.0) * self.factors.0),
-            high: Joules((joules + around) * self.factors.1),
-            coverage: known.seconds() / window.duration().seconds(),
-        }
+        let squares = to.squares_before - from.squares_before;
+        let coverage = known.seconds() / window.duration().seconds();
+        self.unsure.estimate(joules, squares, known, variance, coverage)
     }
 
     /// The variance of the energy up to somewhere in a span.
     fn unsure_at(&self, at: usize) -> f64 {
         let Some(span) = self.spans.get(at) else { return 0.0 };
         let neighbours = [at.checked_sub(1), at.checked_add(1)].into_iter().flatten();
-        let (mut most, mut change) = (span.watts, 0.0_f64);
-        for other in neighbours.filter_map(|at| self.spans.get(at)) {
-            let touches = other.range.end == span.range.start || span.range.end == other.range.start;
-            if touches {
-                let time = span.range.duration().min(other.range.duration()).seconds();
-                most = most.max(other.watts);
-                change = change.max((span.watts - other.watts).abs() * time);
+        let neighbours = neighbours.filter_map(|at| self.spans.get(at)).map(|span| (span.range, span.watts));
+        self.unsure.variance((span.range, span.watts), neighbours)
+    }
+}
+
+impl Unsure {
+    pub(super) fn of(info: &SensorInfo) -> Unsure {
+        let bounds = info.quality.bounds.map_or((1.0, 1.0), |bounds| (bounds.low, bounds.high));
+        Unsure {
+            tick: info.period.seconds(),
+            step: info.step.max(1.0) * 1e-6,
+            unseen: info.quality.coverage.map_or(0.0, |seen| (1.0 - seen).clamp(0.0, 1.0)),
+            factors: (bounds.0.powf(FROM_90_TO_95), bounds.1.powf(FROM_90_TO_95)),
+        }
+    }
+
+    /// The variance of the energy up to somewhere in a stretch of so many watts, by those before and after it.
+    pub(super) fn variance(
+        &self,
+        (range, watts): (TimeRange, f64),
+        neighbours: impl Iterator<Item = (TimeRange, f64)>,
+    ) -> f64 {
+        let (mut most, mut change) = (watts, 0.0_f64);
+        for (other, its_watts) in neighbours {
+            if other.end == range.start || range.end == other.start {
+                let time = range.duration().min(other.duration()).seconds();
+                most = most.max(its_watts);
+                change = change.max((watts - its_watts).abs() * time);
             }
         }
         (most * self.tick).powi(2) / 12.0 + (UNSURE_PART * change).powi(2) + self.step.powi(2) / 12.0
+    }
+
+    /// The energy of a window from what is known of it: joules, the sum of squared watts over time, the time, the
+    /// variance of its ends.
+    pub(super) fn estimate(&self, joules: f64, squares: f64, known: Nanos, ends: f64, coverage: f64) -> Estimate {
+        let length = known.seconds().max(1e-9);
+        let spread = (squares / length - (joules / length).powi(2)).max(0.0);
+        let around = TO_95 * (ends + spread * self.unseen * self.tick * length).sqrt();
+        Estimate {
+            joules: Joules(joules),
+            low: Joules((joules - around).max(0.0) * self.factors.0),
+            high: Joules((joules + around) * self.factors.1),
+            coverage,
+        }
     }
 }
 
@@ -155,5 +181,6 @@ impl Span {
 }
 
 impl Estimate {
-    const NOTHING: Estimate = Estimate { joules: Joules(0.0), low: Joules(0.0), high: Joules(0.0), coverage: 0.0 };
+    pub(super) const NOTHING: Estimate =
+        Estimate { joules: Joules(0.0), low: Joules(0.0), high: Joules(0.0), coverage: 0.0 };
 }

@@ -1,0 +1,173 @@
+//! `recording.json`: what is being recorded, on which machine, and by whom.
+
+use std::fs::{self, File, TryLockError};
+use std::path::Path;
+
+use jouletree_meter::{Anchor, Mono, Roots, SensorInfo};
+use jouletree_model::Nanos;
+use serde::{Deserialize, Serialize};
+
+use super::samples::is_instant;
+use super::sensor::SensorRecord;
+use crate::RunError;
+use crate::manifest::{FORMAT_VERSION, read_json};
+
+/// The file of the header.
+pub(crate) const HEADER: &str = "recording.json";
+
+/// What is being recorded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RecordingHeader {
+    /// The version of the folder's format.
+    pub format_version: u64,
+    /// The version of the jouletree that records.
+    pub jouletree: String,
+    /// The command that is recorded; empty when a process was joined or only the machine is watched.
+    pub command: Vec<String>,
+    /// The process that is watched.
+    pub pid: Option<u32>,
+    /// Who records.
+    pub recorder: Recorder,
+    /// The machine.
+    pub host: HostFacts,
+    /// The sensors, in the order of the samples' numbers.
+    pub sensors: Vec<SensorRecord>,
+    /// How often they are read.
+    pub period_ns: i64,
+    /// Where the tree's processor time comes from.
+    pub share_source: Option<String>,
+    /// When the recording began, by the time of day.
+    pub began_ns: i64,
+    /// The same by the monotonic clock.
+    pub began_mono_ns: i64,
+}
+
+/// The process that records.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recorder {
+    /// Its number.
+    pub pid: u32,
+    /// When it was started, in ticks since the machine was; `None` when the system does not tell.
+    pub started: Option<u64>,
+    /// The start of the machine in which that number holds.
+    pub boot: Option<String>,
+}
+
+/// What is known about a machine; nothing where the system does not tell.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostFacts {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its operating system.
+    pub os: Option<String>,
+    /// The release of its kernel.
+    pub kernel: Option<String>,
+    /// The model of its processors.
+    pub cpu: Option<String>,
+    /// How many logical processors it has.
+    pub cpus: Option<u64>,
+}
+
+impl RecordingHeader {
+    /// The header of a recording that begins now, by this process.
+    pub fn new(roots: &Roots, command: Vec<String>, pid: Option<u32>, sensors: &[SensorInfo]) -> RecordingHeader {
+        let began = Anchor::now();
+        RecordingHeader {
+            format_version: FORMAT_VERSION,
+            jouletree: env!("CARGO_PKG_VERSION").to_owned(),
+            command,
+            pid,
+            recorder: Recorder::this(),
+            host: HostFacts::of(roots),
+            sensors: sensors.iter().map(SensorRecord::from).collect(),
+            period_ns: 4_000_000,
+            share_source: None,
+            began_ns: began.wall.0,
+            began_mono_ns: began.mono.0,
+        }
+    }
+
+    /// The same with sensors read at another period.
+    pub fn with_period(self, period: Nanos) -> RecordingHeader {
+        RecordingHeader { period_ns: period.0, ..self }
+    }
+
+    /// The same with the source of processor time.
+    pub fn with_share_source(self, source: impl ToString) -> RecordingHeader {
+        RecordingHeader { share_source: Some(source.to_string()), ..self }
+    }
+
+    /// Reads the header of the recording in a folder.
+    pub(crate) fn read(run: &Path) -> Result<RecordingHeader, RunError> {
+        let path = run.join(HEADER);
+        let header: RecordingHeader = read_json(&path, "a header of a recording")?;
+        if !is_instant(header.began_ns) || !is_instant(header.began_mono_ns) {
+            return Err(RunError::content(&path, "the recording began at no time that can be"));
+        }
+        Ok(header)
+    }
+
+    /// The first tie between the clocks.
+    pub(crate) fn anchor(&self) -> Anchor {
+        let mono = Mono(self.began_mono_ns);
+        Anchor { mono, wall: Nanos(self.began_ns), boot: Nanos(self.began_mono_ns) }
+    }
+}
+
+impl Recorder {
+    fn this() -> Recorder {
+        let pid = std::process::id();
+        Recorder { pid, started: started(pid), boot: text("/proc/sys/kernel/random/boot_id") }
+    }
+
+    /// Whether it is another process that still runs.
+    fn runs(&self) -> bool {
+        let is_here = self.boot.is_some() && self.boot == text("/proc/sys/kernel/random/boot_id");
+        let is_another = self.pid != std::process::id();
+        is_here && is_another && self.started.is_some() && self.started == started(self.pid)
+    }
+}
+
+impl HostFacts {
+    fn of(roots: &Roots) -> HostFacts {
+        let cpuinfo = fs::read_to_string(roots.proc.join("cpuinfo")).unwrap_or_default();
+        let value = |line: &str| line.split_once(':').map(|(_, value)| value.trim().to_owned());
+        let models = ["model name", "Model", "cpu model"];
+        let cpu =
+            models.iter().find_map(|name| cpuinfo.lines().find(|line| line.starts_with(name)).and_then(value));
+        let cpus = cpuinfo.lines().filter(|line| line.starts_with("processor")).count() as u64;
+        let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
+        let os =
+            release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME=")).map(|name| name.trim_matches('"'));
+        HostFacts {
+            name: text(roots.proc.join("sys/kernel/hostname")),
+            os: os.map(str::to_owned),
+            kernel: text(roots.proc.join("sys/kernel/osrelease")),
+            cpu,
+            cpus: Some(cpus).filter(|cpus| *cpus > 0),
+        }
+    }
+}
+
+/// Holds a recording for this process alone, as long as the file is open. A recorder does so while it records.
+pub(crate) fn lock(run: &Path, header: &RecordingHeader) -> Result<File, RunError> {
+    let path = run.join(HEADER);
+    let file = File::open(&path).map_err(RunError::io(&path, "open the file"))?;
+    let is_held = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+    // A file system without locks leaves only the look at the process.
+    if is_held || header.recorder.runs() {
+        return Err(RunError::StillRecording { path: run.to_owned(), pid: header.recorder.pid });
+    }
+    Ok(file)
+}
+
+/// When a process was started: the 22nd field, counted after the name, which may hold anything.
+fn started(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+fn text(path: impl AsRef<Path>) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}

@@ -1,0 +1,139 @@
+//! One sensor on its way from samples to points of energy and to the balance of its device.
+
+use jouletree_meter::sampler::Sample;
+use jouletree_meter::series::{OnWall, Point, SeriesBuilder, WallPoint, Whole};
+use jouletree_meter::share::{Increment, Policy, ShareSample, Split, split};
+use jouletree_meter::{Anchors, Mono, SensorInfo};
+use jouletree_model::{DeviceClass, EnergySeries, Joules, Nanos};
+
+use super::{Balance, Parts};
+use crate::RunError;
+
+/// How far the parts of an energy may be from the whole, by rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// Whose shares cut the energy of a sensor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// Those of the tree in what the CPUs of a socket do; a socket's memory is cut like the socket.
+    Socket(u32),
+    /// Those of the tree in what a GPU does.
+    Gpu(u32),
+    /// Nothing tells who uses a whole machine's energy.
+    Untold,
+    /// The part of a device is not cut.
+    Part,
+}
+
+/// A sensor that is worked through.
+pub(super) struct Meter {
+    pub(super) info: SensorInfo,
+    pub(super) cut: Cut,
+    builder: SeriesBuilder,
+    wall: OnWall,
+    whole: Whole,
+    last: Option<Mono>,
+    parts: Parts,
+    gaps: u64,
+}
+
+impl Meter {
+    pub(super) fn new(info: SensorInfo, period: Nanos) -> Meter {
+        let cut = match info.device.class() {
+            _ if info.domain.is_some() => Cut::Part,
+            DeviceClass::Cpu | DeviceClass::Dram => Cut::Socket(info.device.index()),
+            DeviceClass::Gpu => Cut::Gpu(info.device.index()),
+            DeviceClass::Machine => Cut::Untold,
+        };
+        Meter {
+            builder: SeriesBuilder::new(&info, period),
+            wall: OnWall::default(),
+            whole: Whole::of(&info),
+            info,
+            cut,
+            last: None,
+            parts: Parts::default(),
+            gaps: 0,
+        }
+    }
+
+    pub(super) fn take(&mut self, sample: Sample) {
+        self.builder.take(sample);
+    }
+
+    /// The points that are final; their energy is cut by these shares.
+    pub(super) fn finished(&mut self, anchors: &Anchors, shares: &[ShareSample]) -> Vec<WallPoint> {
+        let (points, gaps) = self.builder.finished();
+        self.gaps += gaps as u64;
+        let points: Vec<Point> = points.collect();
+        let points = points.into_iter().filter_map(|point| self.wall.take(point, anchors)).collect();
+        self.count(points, shares)
+    }
+
+    /// The last points.
+    pub(super) fn end(&mut self, anchors: &Anchors, shares: &[ShareSample]) -> Vec<WallPoint> {
+        let fresh = SeriesBuilder::new(&self.info, Nanos(0));
+        let builder = std::mem::replace(&mut self.builder, fresh);
+        self.gaps += builder.gaps().len() as u64;
+        let mut points: Vec<WallPoint> =
+            builder.into_points().filter_map(|point| self.wall.take(point, anchors)).collect();
+        points.extend(std::mem::take(&mut self.wall).end());
+        self.count(points, shares)
+    }
+
+    /// The balance of a recording of this length. Its parts make the whole, or something is wrong with this program.
+    pub(super) fn balance(self, length: Nanos) -> Result<Balance, RunError> {
+        let estimate = self.whole.estimate(length);
+        let Parts { ours, others, idle, unknown, .. } = self.parts;
+        let (energy, sum) = (estimate.joules.0, ours.0 + others.0 + idle.0 + unknown.0);
+        if self.cut != Cut::Part && (sum - energy).abs() > ROUNDING * energy + ROUNDING * 1e-3 {
+            let device = &self.info.device;
+            let problem =
+                format!("the parts of {device}'s energy are {sum} J and not {energy} J; please report this");
+            return Err(RunError::Inconsistent(problem));
+        }
+        Ok(Balance {
+            parts: (self.cut != Cut::Part).then_some(self.parts),
+            device: self.info.device,
+            domain: self.info.domain,
+            kind: self.info.kind,
+            energy: estimate.joules,
+            low: estimate.low,
+            high: estimate.high,
+            coverage: estimate.coverage,
+            gaps: self.gaps,
+        })
+    }
+
+    fn count(&mut self, mut points: Vec<WallPoint>, shares: &[ShareSample]) -> Vec<WallPoint> {
+        let horizon = EnergySeries::HORIZON.0.unsigned_abs();
+        points.retain(|point| point.time.0.unsigned_abs() <= horizon);
+        let mut increments = Vec::with_capacity(points.len());
+        for point in &points {
+            let from = self.last.replace(point.at);
+            if let (Some(energy), Some(from)) = (self.whole.take(*point), from) {
+                increments.push(Increment { from, to: point.at, energy });
+            }
+        }
+        self.cut(&increments, shares);
+        points
+    }
+
+    fn cut(&mut self, increments: &[Increment], shares: &[ShareSample]) {
+        let number = match self.cut {
+            Cut::Socket(number) | Cut::Gpu(number) => number,
+            Cut::Untold | Cut::Part => {
+                self.parts.unknown += increments.iter().map(|increment| increment.energy).sum::<Joules>();
+                return;
+            }
+        };
+        let split = split(increments, shares, number, Policy::Capacity);
+        // Summed by stretches first: one long sum of a day's samples would lose digits.
+        let sum = |part: fn(&Split) -> Joules| split.iter().map(part).sum::<Joules>();
+        self.parts.ours += sum(|split| split.ours);
+        self.parts.others += sum(|split| split.others);
+        self.parts.idle += sum(|split| split.idle);
+        self.parts.unknown += sum(|split| split.unknown);
+        self.parts.own += sum(|split| split.own);
+    }
+}

@@ -1,0 +1,123 @@
+//! Samples become `power.parquet` and the balance of every device, in one pass that keeps only what it needs.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use jouletree_meter::sampler::Sample;
+use jouletree_meter::series::WallPoint;
+use jouletree_meter::share::ShareSample;
+use jouletree_meter::station::GpuSample;
+use jouletree_meter::{Anchors, Mono, SensorInfo};
+use jouletree_model::{Joules, Nanos, Warning};
+
+use super::balance::{Cut, Meter};
+use super::shares::Shares;
+use crate::RunError;
+use crate::journal::{SensorRecord, StreamIn};
+use crate::power_parquet::PointWriter;
+
+/// Shares are kept for this long, and for so many periods of the slowest sensor: points are final some readings after
+/// their instant.
+const KEPT: Nanos = Nanos(10_000_000_000);
+const KEPT_PERIODS: i64 = 12;
+
+/// What the samples of a recording come to.
+pub(super) struct Metered {
+    pub(super) meters: Vec<Meter>,
+    pub(super) samples: u64,
+    /// The latest sample.
+    pub(super) latest: Option<Mono>,
+    pub(super) warnings: Vec<Warning>,
+}
+
+/// The sensors of a recording; one that meters what another does is left out.
+struct Meters {
+    meters: Vec<Meter>,
+    /// The place among them of each sensor by its number in the samples.
+    places: Vec<Option<usize>>,
+    warnings: Vec<Warning>,
+    /// For how long shares are needed.
+    kept: Nanos,
+}
+
+/// Works through the samples of a run and writes their energy to a new file.
+pub(super) fn write_power(
+    run: &Path,
+    file: &Path,
+    sensors: &[SensorRecord],
+    period: Nanos,
+    anchors: &Anchors,
+) -> Result<Metered, RunError> {
+    let Meters { mut meters, places, mut warnings, kept } = Meters::of(sensors, period);
+    let ids = meters.iter().map(|meter| (&meter.info.device, meter.info.domain.as_deref(), meter.info.kind));
+    let mut writer = PointWriter::create(file, ids)?;
+    let mut stream = StreamIn::<Sample>::open(run);
+    let (mut sockets, mut gpus) = (Shares::<ShareSample>::open(run), Shares::<GpuSample>::open(run));
+    let (mut samples, mut strange, mut latest) = (0, 0_u64, None);
+    while let Some(rows) = stream.next() {
+        samples += rows.len() as u64;
+        for sample in rows {
+            latest = latest.max(Some(sample.at));
+            match places.get(usize::from(sample.sensor)) {
+                Some(Some(place)) => meters[*place].take(sample),
+                Some(None) => {}
+                None => strange += 1,
+            }
+        }
+        let Some(newest) = latest else { continue };
+        let oldest = Mono(newest.0.saturating_sub(kept.0));
+        sockets.between(oldest, newest);
+        gpus.between(oldest, newest);
+        for (place, meter) in meters.iter_mut().enumerate() {
+            let points = meter.finished(anchors, shares_for(meter.cut, &sockets, &gpus));
+            write(&mut writer, place, points)?;
+        }
+    }
+    for (place, meter) in meters.iter_mut().enumerate() {
+        let points = meter.end(anchors, shares_for(meter.cut, &sockets, &gpus));
+        write(&mut writer, place, points)?;
+    }
+    writer.finish()?;
+    warnings.extend([stream.warning(run), sockets.warning(run), gpus.warning(run)].into_iter().flatten());
+    if strange > 0 {
+        let message = format!("{strange} samples are of sensors that it does not name, and are left out");
+        warnings.push(Warning::new(run.display().to_string(), message));
+    }
+    Ok(Metered { meters, samples, latest, warnings })
+}
+
+impl Meters {
+    fn of(sensors: &[SensorRecord], period: Nanos) -> Meters {
+        let (mut meters, mut places, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut known, mut slowest, mut lag) = (HashSet::new(), period, Nanos(0));
+        for info in sensors.iter().map(SensorInfo::from) {
+            slowest = slowest.max(info.period);
+            lag = lag.max(info.quality.lag);
+            if known.insert((info.device.clone(), info.domain.clone())) {
+                places.push(Some(meters.len()));
+                meters.push(Meter::new(info, period));
+            } else {
+                let message = format!("it is metered twice; `{}` is left out", info.source);
+                warnings.push(Warning::new(info.device.to_string(), message));
+                places.push(None);
+            }
+        }
+        let kept = KEPT + Nanos(slowest.0.saturating_mul(KEPT_PERIODS)) + lag;
+        Meters { meters, places, warnings, kept }
+    }
+}
+
+fn shares_for<'s>(cut: Cut, sockets: &'s Shares<ShareSample>, gpus: &'s Shares<GpuSample>) -> &'s [ShareSample] {
+    match cut {
+        Cut::Socket(number) => sockets.of(number),
+        Cut::Gpu(number) => gpus.of(number),
+        Cut::Untold | Cut::Part => &[],
+    }
+}
+
+fn write(writer: &mut PointWriter, place: usize, points: Vec<WallPoint>) -> Result<(), RunError> {
+    for point in points {
+        writer.push(place, point.time, Joules(point.microjoules as f64 * 1e-6), point.gap_follows)?;
+    }
+    Ok(())
+}

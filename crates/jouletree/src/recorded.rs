@@ -1,0 +1,148 @@
+//! Views of a recording of power: what each device used, and who used it.
+
+use anyhow::Result;
+use jiff::Timestamp;
+use jouletree_model::{Joules, Kind, Nanos, Warning};
+use jouletree_run::{Balance, Exit, Recording, RunError, RunFolder};
+
+use crate::cli::{By, Format, ShowArgs};
+use crate::columns::{Columns, Keep};
+use crate::{Outcome, json, print, print_warnings, recorded_json, tables};
+
+/// So many incidents are printed; all that are kept are in the JSON.
+const MOST_INCIDENTS: usize = 10;
+
+/// Shows a recording that has not been accounted.
+pub fn run(run: &RunFolder, recording: &Recording, arguments: &ShowArgs) -> Result<Outcome> {
+    if arguments.by.is_some_and(|by| by != By::Device) {
+        return Err(RunError::OnlyRecorded(run.path().to_owned()).into());
+    }
+    let text = match arguments.view.format {
+        Format::Table => report(recording),
+        Format::Json => json::written(&recorded_json::of(recording, &run.manifest().warnings))?,
+        Format::Csv => tables::csv(&recorded_json::device_rows(recording))?,
+    };
+    print(&text)?;
+    let warnings = warnings(run);
+    print_warnings(&warnings);
+    Ok(Outcome { warnings, strict: false })
+}
+
+/// The whole story of a recording.
+pub fn report(recording: &Recording) -> String {
+    [head(recording), "\n".to_owned(), devices(recording), monitor(recording)].concat()
+}
+
+/// What a person should know about a run's recording: what was wrong with it, what happened, what limits its numbers.
+pub fn warnings(run: &RunFolder) -> Vec<Warning> {
+    let Some(recording) = &run.manifest().recording else { return Vec::new() };
+    let about = run.path().display().to_string();
+    let mut warnings = run.manifest().warnings.clone();
+    for incident in recording.incidents.iter().take(MOST_INCIDENTS) {
+        let device = incident.device.as_ref().map_or(about.clone(), |device| match &incident.domain {
+            Some(domain) => format!("{device} {domain}"),
+            None => device.to_string(),
+        });
+        let after = Nanos(incident.t_ns) - Nanos(recording.began_ns);
+        warnings.push(Warning::new(device, incident.message.as_str()).at(format!("after {after}")));
+    }
+    let more = recording.incidents.len().saturating_sub(MOST_INCIDENTS) as u64 + recording.incidents_left_out;
+    if more > 0 {
+        warnings.push(Warning::new(about.as_str(), format!("{more} more incidents are not told here")));
+    }
+    warnings.extend(recording.remarks.iter().map(|remark| Warning::new(about.as_str(), remark.as_str())));
+    warnings
+}
+
+/// How long something is known about a device.
+pub fn known(recording: &Recording, balance: &Balance) -> Nanos {
+    Nanos((recording.duration_ns as f64 * balance.coverage).round() as i64)
+}
+
+/// The monitor's own energy and how far from a meter it stands; `None` when no share tells it.
+pub fn own(recording: &Recording) -> Option<(Joules, Vec<Kind>)> {
+    let own = recording.balance.iter().filter_map(|balance| Some((balance.parts?.own, balance.kind)));
+    let own: Vec<(Joules, Kind)> = own.filter(|(own, _)| own.0 > 0.0).collect();
+    let mut kinds: Vec<Kind> = own.iter().map(|(_, kind)| *kind).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    (!own.is_empty()).then(|| (own.iter().map(|(own, _)| *own).sum(), kinds))
+}
+
+fn head(recording: &Recording) -> String {
+    let what = match (recording.command.as_slice(), recording.pid) {
+        ([], Some(pid)) => format!("process {pid}"),
+        ([], None) => "the machine".to_owned(),
+        (command, _) => command.join(" "),
+    };
+    let host = &recording.host;
+    let cpus = host.cpus.map(|cpus| format!("{cpus} CPUs"));
+    let facts: Vec<&str> = [&host.cpu, &cpus, &host.kernel].into_iter().flatten().map(String::as_str).collect();
+    let name = host.name.as_deref().unwrap_or("a machine without a name");
+    let began = Timestamp::from_nanosecond(recording.began_ns.into()).map(|time| format!("{time:.0}"));
+    format!(
+        "{what}\non {name} ({})\nfrom {} for {}, {}\n",
+        facts.join(", "),
+        began.unwrap_or_default(),
+        Nanos(recording.duration_ns),
+        ended(recording)
+    )
+}
+
+fn ended(recording: &Recording) -> String {
+    match recording.exit {
+        _ if !recording.complete => "the recorder was cut off".to_owned(),
+        None => "stopped".to_owned(),
+        Some(Exit { signal: Some(signal), .. }) => format!("ended by signal {signal}"),
+        Some(Exit { code, .. }) => format!("ended with status {}", code.unwrap_or_default()),
+    }
+}
+
+fn devices(recording: &Recording) -> String {
+    let header = ["device", "kind", "energy", "95 %", "power", "ours", "others", "idle", "unknown", "coverage"];
+    let mut table = Columns::new(&header).left(1).left(3).shorten(0, Keep::Start).optional(&[9, 4]);
+    for balance in &recording.balance {
+        let name = match &balance.domain {
+            Some(domain) => format!("  {domain} of {}", balance.device),
+            None => balance.device.to_string(),
+        };
+        let kind = balance.kind.to_string();
+        if balance.coverage <= 0.0 {
+            table.row(vec![name, kind, "unknown".to_owned()]);
+            continue;
+        }
+        let part =
+            |part: Joules| format!("{part} ({})", percent(part.0 / balance.energy.0.max(f64::MIN_POSITIVE)));
+        let mut row = vec![
+            name,
+            kind,
+            balance.energy.to_string(),
+            format!("{} … {}", balance.low, balance.high),
+            (balance.energy / known(recording, balance)).to_string(),
+        ];
+        match balance.parts {
+            Some(parts) => row.extend([parts.ours, parts.others, parts.idle, parts.unknown].map(part)),
+            None => row.extend([const { String::new() }; 4]),
+        }
+        row.push(percent(balance.coverage));
+        table.row(row);
+    }
+    table.text()
+}
+
+fn percent(part: f64) -> String {
+    format!("{:.1} %", 100.0 * part)
+}
+
+/// What recording itself took. It is a part of the others'.
+fn monitor(recording: &Recording) -> String {
+    let energy = own(recording).map(|(energy, kinds)| {
+        let kinds: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
+        format!("{energy} ({})", kinds.join(" and "))
+    });
+    let time = recording.own_time_ns.map(|time| format!("{} of processor time", Nanos(time)));
+    match [energy, time].into_iter().flatten().collect::<Vec<_>>().join(", ") {
+        told if told.is_empty() => String::new(),
+        told => format!("the monitor itself, among the others: {told}\n"),
+    }
+}
