@@ -2,8 +2,11 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use jouletree_model::Nanos;
 
 use crate::meters::MeterArgs;
 
@@ -26,6 +29,9 @@ pub enum Command {
     /// Say what a trace file is, what it holds and what is missing for accounting
     #[command(after_help = INSPECT_EXAMPLES)]
     Inspect(InspectArgs),
+    /// Record the power of a command, of a process or of the machine in a run folder
+    #[command(after_help = RECORD_EXAMPLES)]
+    Record(RecordArgs),
     /// Show where the joules of a run went
     #[command(after_help = SHOW_EXAMPLES)]
     Show(ShowArgs),
@@ -72,6 +78,18 @@ Examples:
       an ONNX Runtime profile, whose start the session told (get_profiling_start_time_ns)
   jouletree inspect trace.json.gz --format json | jq '.devices'";
 
+const RECORD_EXAMPLES: &str = "\
+Examples:
+  jouletree record -- python train.py              records until the command ends, then says what it used
+  jouletree record -o RUN --period 1 -- ./infer    a reading every millisecond, kept in RUN
+  jouletree record --pid 4242 --duration 60        a process that runs already, for a minute
+  jouletree record --duration 10                   the machine alone
+  jouletree account trace.json.gz --power RUN      where those joules went, operation by operation
+  jouletree record --require measured -- ./infer   rather nothing than an estimate
+
+The exit status is that of the command, or 128 and its signal. What jouletree says goes to standard error; standard output
+is the command's.";
+
 const SHOW_EXAMPLES: &str = "\
 Examples:
   jouletree show RUN                               the tree of layers, three levels deep
@@ -107,6 +125,30 @@ pub struct AccountArgs {
     pub strict: bool,
     #[command(flatten)]
     pub view: ViewArgs,
+}
+
+#[derive(Args)]
+pub struct RecordArgs {
+    /// The command and its arguments
+    #[arg(last = true, value_name = "COMMAND", conflicts_with = "pid")]
+    pub command: Vec<OsString>,
+    /// Record this process and its descendants instead of a command
+    #[arg(long, value_name = "PID")]
+    pub pid: Option<u32>,
+    /// Stop after this many seconds; a command goes on without being recorded
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub duration: Option<Duration>,
+    /// The new folder of the run; by default one named after the command and the time
+    #[arg(short, long, value_name = "RUN")]
+    pub output: Option<PathBuf>,
+    /// Milliseconds from one reading of the meters to the next, from 1 to 1000
+    #[arg(long, value_name = "MS", default_value = "4", value_parser = period)]
+    pub period: Nanos,
+    /// Say nothing but errors and warnings
+    #[arg(short, long)]
+    pub quiet: bool,
+    #[command(flatten)]
+    pub meters: MeterArgs,
 }
 
 #[derive(Args)]
@@ -241,6 +283,20 @@ pub enum PassArg {
     Forward,
     Backward,
     Optimizer,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(value) if (0.001..=1e9).contains(&value) => Ok(Duration::from_secs_f64(value)),
+        _ => Err("a number of seconds from 0.001 to 1e9 is expected".to_owned()),
+    }
+}
+
+fn period(text: &str) -> Result<Nanos, String> {
+    match text.parse::<f64>() {
+        Ok(value) if (1.0..=1000.0).contains(&value) => Ok(Nanos((value * 1e6).round() as i64)),
+        _ => Err("a number of milliseconds from 1 to 1000 is expected".to_owned()),
+    }
 }
 
 fn milliseconds(text: &str) -> Result<f64, String> {

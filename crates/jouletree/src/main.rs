@@ -7,14 +7,13 @@ mod doctor;
 mod inputs;
 mod inspect;
 mod json;
-#[allow(dead_code)] // used by the next commit
 mod launch;
 mod meters;
 mod progress;
+mod record;
 mod recorded;
 mod recorded_json;
 mod show;
-#[allow(dead_code)]
 mod signals;
 mod tables;
 mod timings;
@@ -34,26 +33,29 @@ const WARNED: u8 = 3;
 fn main() -> ExitCode {
     jouletree_model::silence_guarded_panics();
     let outcome = match Cli::parse().command {
-        Command::Account(arguments) => account::run(&arguments),
-        Command::Doctor(arguments) => doctor::run(&arguments),
-        Command::Inspect(arguments) => inspect::run(&arguments),
-        Command::Show(arguments) => show::run(&arguments),
-        Command::Launch(arguments) => return ExitCode::from(launch::become_command(&arguments.command)),
+        Command::Account(arguments) => account::run(&arguments).map(ExitCode::from),
+        Command::Doctor(arguments) => doctor::run(&arguments).map(ExitCode::from),
+        Command::Inspect(arguments) => inspect::run(&arguments).map(ExitCode::from),
+        Command::Record(arguments) => record::run(&arguments),
+        Command::Show(arguments) => show::run(&arguments).map(ExitCode::from),
+        Command::Launch(arguments) => Ok(ExitCode::from(launch::become_command(&arguments.command))),
     };
-    match outcome {
-        Ok(Outcome { warnings, strict }) if strict && !warnings.is_empty() => ExitCode::from(WARNED),
-        Ok(_) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    outcome.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
 }
 
 /// How a command ended.
 struct Outcome {
     warnings: Vec<Warning>,
     strict: bool,
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(Outcome { warnings, strict }: Outcome) -> ExitCode {
+        if strict && !warnings.is_empty() { ExitCode::from(WARNED) } else { ExitCode::SUCCESS }
+    }
 }
 
 /// Writes a result to standard output. A reader that has seen enough (`| head`) is no error.

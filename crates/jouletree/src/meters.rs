@@ -63,8 +63,6 @@ impl MeterArgs {
     }
 
     /// What there is to measure with, if it is what is required.
-    // Commands that measure call this; `doctor` shows what there is even when it is not enough.
-    #[allow(dead_code)]
     pub fn inventory(&self) -> Result<Inventory, NotMeasured> {
         let inventory = Inventory::take(&self.sources());
         self.check(&inventory).map(|()| inventory)

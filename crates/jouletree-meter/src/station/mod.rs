@@ -6,6 +6,7 @@
 //! session that nobody empties loses its oldest batches, is told how many, and holds up nobody.
 
 mod batch;
+mod feed;
 mod gpu_log;
 mod member;
 mod queue;
@@ -19,6 +20,7 @@ use std::thread;
 use jouletree_model::Nanos;
 
 pub use batch::{Batch, Ending, GpuSample};
+pub use feed::{Feed, FeedError};
 pub use session::{Next, Session};
 
 use crate::sampler::{self, Sampler, StartError, Stats};

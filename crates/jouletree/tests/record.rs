@@ -1,0 +1,298 @@
+//! `jouletree record` on machines made of files: the real command records real processes, while a fake plays the
+//! hardware by the clock. No energy here comes from hardware.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+
+mod common;
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::*;
+use fake_powercap::{Fake, Layout, Player, Script};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A machine below a folder of its own, whose processes are real.
+struct Machine {
+    folder: TempDir,
+    _player: Option<Player>,
+}
+
+impl Machine {
+    /// A machine with one socket, whose power is played from now on.
+    fn playing(script: &str) -> Machine {
+        let folder = tempfile::tempdir().unwrap();
+        let script: Script = script.parse().unwrap();
+        let fake = Fake::new(folder.path(), Layout::OneSocket, &script).unwrap();
+        Machine { folder, _player: Some(Player::start(fake)) }
+    }
+
+    /// A machine without any meter.
+    fn without_meter() -> Machine {
+        Machine { folder: tempfile::tempdir().unwrap(), _player: None }
+    }
+
+    fn run(&self) -> PathBuf {
+        self.folder.path().join("run")
+    }
+
+    /// `jouletree record` to the run of this machine.
+    fn record(&self, arguments: &[&str]) -> Command {
+        let mut command = jouletree();
+        command.arg("record").arg("-o").arg(self.run()).arg("--sys-root").arg(self.folder.path());
+        command.arg("--nvml-library").arg(self.folder.path().join("libnvidia-ml.so.1")).args(arguments);
+        command
+    }
+
+    fn recorded(&self, arguments: &[&str]) -> Ran {
+        ended(self.record(arguments).output().unwrap())
+    }
+}
+
+/// What `jouletree show` says of a run.
+fn shown(run: &Path) -> Value {
+    ended(jouletree().arg("show").arg(run).args(["--format", "json"]).output().unwrap()).json()
+}
+
+/// The balance of a whole device.
+fn balance<'a>(shown: &'a Value, device: &str) -> &'a Value {
+    let rows = list(shown, "devices").iter();
+    let mut of_it = rows.filter(|row| row["device"] == device && row["domain"].is_null());
+    of_it.next().unwrap_or_else(|| panic!("no {device} in {shown}"))
+}
+
+/// For how many seconds something is known about a device.
+fn known(row: &Value) -> f64 {
+    number(row, "energy_j") / number(row, "power_w")
+}
+
+/// Nothing is lost, and what is known agrees with the script's power.
+#[track_caller]
+fn assert_power(row: &Value, watts: f64, seconds_at_least: f64) {
+    let (energy, seconds) = (number(row, "energy_j"), known(row));
+    assert!(seconds >= seconds_at_least, "known for {seconds} s only: {row}");
+    // A tick at either end of each stretch that is known, and nothing else.
+    let bound = watts * 0.012 * (1.0 + number(row, "gaps")) + 1e-3;
+    assert!((energy - watts * seconds).abs() < bound, "{energy} J in {seconds} s at {watts} W: {row}");
+    assert!(number(row, "low_j") <= energy && energy <= number(row, "high_j"), "{row}");
+    let sum: f64 = ["ours_j", "others_j", "idle_j", "unknown_j"].iter().map(|part| number(row, part)).sum();
+    assert_close(sum, energy, 1e-9, "the parts");
+}
+
+/// A command that is ended with the test.
+struct Running(Child);
+
+impl Running {
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_raw(i32::try_from(self.0.id()).unwrap()).unwrap(), signal).unwrap();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[track_caller]
+fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let patience = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < patience, "{what} does not happen");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+const BUSY: &str = "end=$(($(date +%s%N) + 1500000000)); while [ $(date +%s%N) -lt $end ]; do :; done";
+
+#[test]
+fn a_command_is_recorded_and_its_exit_status_passed_on() {
+    let machine = Machine::playing("package-0: 60W\npackage-0/dram: 8W");
+    let ran = machine.recorded(&["--", "sh", "-c", &format!("echo out; {BUSY}; exit 7")]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (7, "out\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("measured"), "{}", ran.stderr);
+    let shown = shown(&machine.run());
+    assert_eq!(shown["exit"]["code"], 7);
+    let cpu = balance(&shown, "host/cpu:0");
+    assert_power(cpu, 60.0, 1.2);
+    assert_power(balance(&shown, "host/dram:0"), 8.0, 1.2);
+    assert_eq!(cpu["kind"], "measured");
+    assert!(number(cpu, "ours_j") > 0.05 * number(cpu, "energy_j"), "{cpu}");
+    assert!(!machine.run().join("journal").exists());
+}
+
+#[test]
+fn without_a_meter_everything_says_estimated() {
+    let machine = Machine::without_meter();
+    let ran = machine.recorded(&["--", "sh", "-c", BUSY]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("estimated"), "{}", ran.stderr);
+    let result = shown(&machine.run());
+    assert_eq!(balance(&result, "host/cpu:0")["kind"], "estimated");
+    let table = ended(jouletree().arg("show").arg(machine.run()).output().unwrap()).ok();
+    assert!(table.contains("estimated"), "{table}");
+    let csv = ended(jouletree().arg("show").arg(machine.run()).args(["--format", "csv"]).output().unwrap()).ok();
+    assert!(csv.contains("estimated"), "{csv}");
+}
+
+#[test]
+fn who_requires_a_meter_gets_the_reason_and_nothing_runs() {
+    let machine = Machine::without_meter();
+    let trace = machine.folder.path().join("it-ran");
+    let ran = machine.recorded(&["--require", "measured", "--", "touch", trace.to_str().unwrap()]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.stderr.contains("measured numbers are required"), "{}", ran.stderr);
+    assert!(!trace.exists() && !machine.run().exists());
+}
+
+#[test]
+fn a_program_that_is_not_there_is_said_before_anything_is_written() {
+    let machine = Machine::without_meter();
+    let ran = machine.recorded(&["--", "no-such-program"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.stderr.contains("there is no program `no-such-program`"), "{}", ran.stderr);
+    assert!(!machine.run().exists());
+}
+
+/// Each fault ends in a marked gap, and what is known outside of it is right.
+#[test]
+fn faults_of_a_zone_leave_gaps_and_no_wrong_number() {
+    // The probe takes some tenths of a second before the recording begins.
+    for fault in [
+        "at 2s package-0 garbage for 300ms",
+        "at 2s package-0 empty for 300ms",
+        "at 2s package-0 beyond for 300ms",
+        "at 2s package-0 back 5J",
+        "at 2s package-0 freeze for 600ms",
+        "at 2s package-0 vanish",
+    ] {
+        let machine = Machine::playing(&format!("package-0: 60W\n{fault}"));
+        let ran = machine.recorded(&["--", "sleep", "3"]);
+        assert_eq!(ran.code, 0, "{fault}: {}", ran.stderr);
+        let shown = shown(&machine.run());
+        let cpu = balance(&shown, "host/cpu:0");
+        assert!(number(cpu, "coverage") < 0.999 && number(cpu, "gaps") >= 1.0, "{fault}: {cpu}");
+        assert_power(cpu, 60.0, 0.5);
+    }
+}
+
+#[test]
+fn a_zone_that_cannot_be_read_at_the_start_is_not_used() {
+    let machine = Machine::playing("package-0: 60W\npackage-0/dram: 8W\nat 0s package-0 garbage");
+    let ran = machine.recorded(&["--", "sleep", "1"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let shown = shown(&machine.run());
+    assert_eq!(balance(&shown, "host/cpu:0")["kind"], "estimated", "the processor is left to the model");
+    assert_power(balance(&shown, "host/dram:0"), 8.0, 0.7);
+}
+
+#[test]
+fn who_is_told_to_end_passes_it_on_and_finishes() {
+    let machine = Machine::playing("package-0: 60W");
+    let command = "trap 'echo told; exit 3' TERM; echo ready; while :; do sleep 0.05; done";
+    let mut child = machine.record(&["--", "sh", "-c", command]);
+    let mut running = Running(child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    wait_for("the recording", || machine.run().join("recording.json").exists());
+    std::thread::sleep(Duration::from_millis(800));
+    running.signal(Signal::TERM);
+    let status = running.0.wait().unwrap();
+    assert_eq!(status.code(), Some(3));
+    assert_power(balance(&shown(&machine.run()), "host/cpu:0"), 60.0, 0.4);
+}
+
+#[test]
+fn a_recorder_that_is_killed_loses_a_batch_at_most() {
+    let machine = Machine::playing("package-0: 60W");
+    let mut running = Running(machine.record(&["--", "sleep", "30"]).stderr(Stdio::null()).spawn().unwrap());
+    wait_for("the recording", || machine.run().join("recording.json").exists());
+    let begun = Instant::now();
+    std::thread::sleep(Duration::from_millis(3000));
+    // Somebody else looks while it goes on.
+    let looked = ended(jouletree().arg("show").arg(machine.run()).output().unwrap());
+    assert!(looked.code == 1 && looked.stderr.contains("still being recorded"), "{}", looked.stderr);
+    let lasted = begun.elapsed().as_secs_f64();
+    running.signal(Signal::KILL);
+    assert_eq!(running.0.wait().unwrap().signal(), Some(9));
+    let shown = shown(&machine.run());
+    // About a second is one batch; a busy machine is late with it.
+    assert_power(balance(&shown, "host/cpu:0"), 60.0, lasted - 2.0);
+    assert_eq!(shown["complete"], false);
+}
+
+#[test]
+fn a_full_disk_ends_the_recording_and_not_the_command() {
+    let machine = Machine::playing("package-0: 60W");
+    let command = machine.record(&["--period", "1", "--", "sh", "-c", "sleep 4; echo whole"]);
+    // No file may grow beyond 24 blocks of 512 bytes; the signal for that is ignored.
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 24; exec \"$@\"", "sh"]);
+    limited.arg(command.get_program()).args(command.get_args()).env("COLUMNS", "400");
+    let ran = ended(limited.output().unwrap());
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, "whole\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("recording ends here, the command goes on"), "{}", ran.stderr);
+    // With room again, what was written is there.
+    let shown = shown(&machine.run());
+    assert_power(balance(&shown, "host/cpu:0"), 60.0, 0.1);
+}
+
+#[test]
+fn a_process_that_runs_already_is_recorded_until_it_ends() {
+    let machine = Machine::playing("package-0: 60W");
+    let mut busy = Running(Command::new("sh").args(["-c", BUSY]).spawn().unwrap());
+    let pid = busy.0.id().to_string();
+    let record = machine.record(&["--pid", &pid]).stderr(Stdio::piped()).spawn().unwrap();
+    busy.0.wait().unwrap();
+    let ran = ended(record.wait_with_output().unwrap());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(shown(&machine.run())["pid"], busy.0.id());
+    // Its number means nobody any more.
+    fs::remove_dir_all(machine.run()).unwrap();
+    let ran = machine.recorded(&["--pid", &pid]);
+    assert!(ran.code == 1 && ran.stderr.contains("there is no process"), "{}", ran.stderr);
+    assert!(!machine.run().exists());
+}
+
+#[test]
+fn a_duration_ends_the_recording_and_the_command_goes_on() {
+    let machine = Machine::playing("package-0: 60W");
+    let begun = Instant::now();
+    let ran = machine.recorded(&["--duration", "0.8", "--", "sh", "-c", "sleep 2.5; exit 5"]);
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    assert!(begun.elapsed() > Duration::from_millis(2500));
+    let shown = shown(&machine.run());
+    assert!(known(balance(&shown, "host/cpu:0")) < 2.4, "{shown}");
+    assert!(shown["exit"].is_null());
+}
+
+/// A storm of short processes: all that they use is found.
+#[test]
+fn short_lived_processes_count() {
+    let machine = Machine::playing("package-0: 60W");
+    let ran = machine.recorded(&["--", "sh", "-c", "i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i+1)); done"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let shown = shown(&machine.run());
+    assert!(number(&shown, "tree_s") > 0.05, "{shown}");
+}
+
+/// The power of a recording is what accounting takes.
+#[test]
+fn a_recording_is_power_for_a_trace() {
+    let machine = Machine::playing("package-0: 60W");
+    machine.recorded(&["--", "sleep", "1"]).ok();
+    let began = shown(&machine.run())["began_ns"].as_i64().unwrap();
+    let files = Files::new();
+    let events = files.write(
+        "events.csv",
+        format!("start_ns,end_ns,device,lane,name\n{},{},cpu:0,main,work\n", began + 300_000_000, began + 700_000_000),
+    );
+    let result = account([events.as_str(), "--power", machine.run().to_str().unwrap()]);
+    let used = number(&list(&result, "ops")[0], "energy_j");
+    assert_close(used, 24.0, 0.03, "the operation");
+    assert_conserved(&result);
+}
