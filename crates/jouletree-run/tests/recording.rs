@@ -171,7 +171,7 @@ fn a_clock_that_is_set_leaves_a_run_that_adds_up() {
     let mut batches = batches(3, 60, began);
     for (number, by) in [(20, -700_000_000), (40, 3_600_000_000_000_i64)] {
         for anchor in batches.iter_mut().skip(number).flat_map(|batch| &mut batch.anchors) {
-            anchor.wall = anchor.wall + Nanos(by);
+            anchor.wall += Nanos(by);
         }
     }
     let opened = finish(write(&run, &header, &batches, 5), &sensors);

@@ -162,9 +162,16 @@ fn a_recorder_that_is_killed_loses_at_most_a_batch() {
     assert!(error.to_string().contains(&wanted), "{error}");
     assert!(matches!(error, RunError::StillRecording { .. }) && run.join("journal").exists());
     recorder.kill().unwrap();
+    // It has ended although nobody has looked yet; its files are closed a moment later.
+    let opened = loop {
+        match RunFolder::open(&run) {
+            Err(RunError::StillRecording { .. }) if Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            opened => break opened.unwrap(),
+        }
+    };
     recorder.wait().unwrap();
-
-    let opened = RunFolder::open(&run).unwrap();
     let recording = recording(&opened);
     assert!(recording.samples >= 125 && recording.samples.is_multiple_of(125), "{}", recording.samples);
     assert!(recording.balance[0].energy.0 > 0.0);

@@ -161,10 +161,13 @@ pub(crate) fn lock(run: &Path, header: &RecordingHeader) -> Result<File, RunErro
     Ok(file)
 }
 
-/// When a process was started: the 22nd field, counted after the name, which may hold anything.
+/// When a process was started that has not ended: the 22nd field, counted after the name, which may hold anything.
 fn started(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    // A process that has ended stays until its parent looks.
+    let state = fields.next()?;
+    if matches!(state, "Z" | "X") { None } else { fields.nth(18)?.parse().ok() }
 }
 
 fn text(path: impl AsRef<Path>) -> Option<String> {
