@@ -56,7 +56,10 @@ pub fn run(arguments: &RecordArgs) -> Result<ExitCode> {
 enum Subject {
     Command(Box<Launched>),
     /// A process that runs already, or none.
-    Joined { pid: Option<u32>, signals: std::sync::mpsc::Receiver<rustix::process::Signal> },
+    Joined {
+        pid: Option<u32>,
+        signals: std::sync::mpsc::Receiver<rustix::process::Signal>,
+    },
 }
 
 impl Subject {

@@ -115,7 +115,8 @@ fn recorded(result: &Value, keys: &mut BTreeMap<String, BTreeSet<String>>) {
     for (kind, key) in [("Host", "host"), ("Exit", "exit"), ("Sampler", "sampler")] {
         note(kind, &result[key]);
     }
-    for (kind, key) in [("Recorded device", "devices"), ("Recorded sensor", "sensors"), ("Incident", "incidents")] {
+    for (kind, key) in [("Recorded device", "devices"), ("Recorded sensor", "sensors"), ("Incident", "incidents")]
+    {
         assert!(!list(result, key).is_empty(), "no {key}");
         list(result, key).iter().for_each(|row| note(kind, row));
     }

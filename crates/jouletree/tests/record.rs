@@ -229,9 +229,9 @@ fn a_recorder_that_is_killed_loses_a_batch_at_most() {
 fn a_full_disk_ends_the_recording_and_not_the_command() {
     let machine = Machine::playing("package-0: 60W");
     let command = machine.record(&["--period", "1", "--", "sh", "-c", "sleep 4; echo whole"]);
-    // No file may grow beyond 24 blocks of 512 bytes; the signal for that is ignored.
+    // No file may grow beyond 80 blocks of 512 bytes; the signal for that is ignored.
     let mut limited = Command::new("sh");
-    limited.args(["-c", "trap '' XFSZ; ulimit -f 24; exec \"$@\"", "sh"]);
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 80; exec \"$@\"", "sh"]);
     limited.arg(command.get_program()).args(command.get_args()).env("COLUMNS", "400");
     let ran = ended(limited.output().unwrap());
     assert_eq!((ran.code, ran.stdout.as_str()), (1, "whole\n"), "{}", ran.stderr);
@@ -289,7 +289,11 @@ fn a_recording_is_power_for_a_trace() {
     let files = Files::new();
     let events = files.write(
         "events.csv",
-        format!("start_ns,end_ns,device,lane,name\n{},{},cpu:0,main,work\n", began + 300_000_000, began + 700_000_000),
+        format!(
+            "start_ns,end_ns,device,lane,name\n{},{},cpu:0,main,work\n",
+            began + 300_000_000,
+            began + 700_000_000
+        ),
     );
     let result = account([events.as_str(), "--power", machine.run().to_str().unwrap()]);
     let used = number(&list(&result, "ops")[0], "energy_j");
