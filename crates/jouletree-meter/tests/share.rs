@@ -9,7 +9,6 @@ use std::time::Duration;
 use jouletree_meter::resources::ResourceLog;
 use jouletree_meter::share::{ShareMeter, Source, Tree, TreeTime};
 use jouletree_meter::{Mono, Roots};
-use jouletree_model::Nanos;
 use worker::Worker;
 
 /// Not a test of its own: what the others run as a process of its own.

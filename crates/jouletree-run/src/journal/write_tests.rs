@@ -57,7 +57,7 @@ fn a_file_that_is_cut_gives_what_is_whole() {
     for cut in 0..=whole.len() {
         fs::write(&file, &whole[..cut]).unwrap();
         let (rows, warning) = read(folder.path());
-        let before = ends.iter().filter(|(_, end)| *end <= cut as u64).next_back();
+        let before = ends.iter().rfind(|(_, end)| *end <= cut as u64);
         let (wanted, start) = before.copied().unwrap_or_default();
         assert_eq!(rows, (0..wanted).map(sample).collect::<Vec<_>>(), "cut at {cut}");
         assert_eq!(warning.is_some(), start != cut as u64, "cut at {cut}: {warning:?}");
