@@ -1,0 +1,24 @@
+//! The daemon: energy for those who may not read the meters themselves.
+//!
+//! One process with the right to read counters serves any number of clients over gRPC, from the one sampler of a
+//! [`Station`](jouletree_meter::station::Station). [`serve`] is the daemon; [`client`] is the way to it. What a client
+//! may see is decided in [`policy`] from what the kernel says of it. Batches wait until the client says that it has
+//! them, so that a connection may break and nothing is lost; a client that does not keep up loses its own batches, is
+//! told how many samples, and holds up nobody.
+
+pub mod client;
+mod connection;
+mod owner;
+pub mod policy;
+mod serve;
+mod service;
+mod sessions;
+mod smaragdine;
+mod socket;
+mod token;
+pub mod wire;
+
+pub use serve::{Config, Limits, ServeError, Tcp, serve};
+pub use smaragdine::SmaragdineConfig;
+pub use socket::{SocketError, SocketPlace};
+pub use token::{Token, TokenError};

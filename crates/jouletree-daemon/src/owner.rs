@@ -1,0 +1,76 @@
+//! The owner of a process, as `/proc` tells, and what tells the process from a later one with the same number.
+
+use std::fs;
+use std::path::Path;
+
+use crate::policy::Owner;
+
+/// A process that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Process {
+    /// Whose it is.
+    pub owner: Owner,
+    /// When it began, in ticks since the machine did: a number that is used again has another.
+    began: u64,
+}
+
+impl Process {
+    /// The process with this number; `None` when there is none.
+    pub fn find(proc: &Path, pid: u32) -> Option<Process> {
+        let folder = proc.join(pid.to_string());
+        // The beginning is looked at before and after, so that both belong to one process.
+        let began = began(&fs::read(folder.join("stat")).ok()?)?;
+        let owner = owner(&fs::read(folder.join("status")).ok()?)?;
+        let still = self::began(&fs::read(folder.join("stat")).ok()?)?;
+        (began == still).then_some(Process { owner, began })
+    }
+
+    /// Whether this is the same process, whoever owns it by now.
+    pub fn is(self, other: Process) -> bool {
+        self.began == other.began
+    }
+}
+
+/// Field 22 of the line; the name, field 2, may hold anything.
+fn began(stat: &[u8]) -> Option<u64> {
+    let close = stat.iter().rposition(|byte| *byte == b')')?;
+    let rest = std::str::from_utf8(stat.get(close + 1..)?).ok()?;
+    rest.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+fn owner(status: &[u8]) -> Option<Owner> {
+    let line = status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"Uid:"))?;
+    let mut users = std::str::from_utf8(line).ok()?.split_ascii_whitespace().map(str::parse);
+    let mut user = || users.next()?.ok();
+    Some(Owner { real: user()?, effective: user()?, saved: user()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_its_own() {
+        let proc = Path::new("/proc");
+        let ours = Process::find(proc, std::process::id()).unwrap();
+        assert_eq!(ours.owner.real, rustix::process::getuid().as_raw());
+        assert_eq!(ours.owner.effective, rustix::process::geteuid().as_raw());
+        assert!(ours.is(Process::find(proc, std::process::id()).unwrap()));
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let theirs = Process::find(proc, child.id()).unwrap();
+        assert!(!theirs.is(ours));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(Process::find(proc, child.id()), None);
+    }
+
+    #[test]
+    fn a_name_cannot_lie_about_the_owner() {
+        let status = b"Name:\tUid:\t0\t0\nUmask:\t0022\nUid:\t1000\t1001\t1002\t1003\n";
+        assert_eq!(owner(status), Some(Owner { real: 1000, effective: 1001, saved: 1002 }));
+        assert_eq!(owner(b"Uid:\t1000\t1001\n"), None);
+        let stat = b"7 (x) R 1) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4242 1 1";
+        assert_eq!(began(stat), Some(4242));
+        assert_eq!(began(b"7 (x) R 1"), None);
+    }
+}
