@@ -18,7 +18,7 @@ mod socket;
 mod token;
 pub mod wire;
 
-pub use serve::{Config, Limits, ServeError, Tcp, serve};
+pub use serve::{Config, Limits, ServeError, Tcp, Ways, serve, serve_until};
 pub use smaragdine::SmaragdineConfig;
 pub use socket::{SocketError, SocketPlace};
 pub use token::{Token, TokenError};

@@ -34,6 +34,8 @@ pub struct Sessions {
     foreign: Foreign,
     limits: Limits,
     all: Mutex<HashMap<u64, Arc<Held>>>,
+    /// One begins at a time, so that two that begin at once do not both find the last place.
+    beginning: Mutex<()>,
     next_id: AtomicU64,
     /// Samples that sessions had dropped which are no more.
     dropped: AtomicU64,
@@ -63,16 +65,14 @@ pub enum RefusedSession {
     /// The system gives no thread or no secret.
     #[error("the system gives no thread for the session: {0}; try again later")]
     System(#[from] std::io::Error),
-    /// The daemon ends.
-    #[error("the daemon is shutting down; try again when it runs again")]
-    ShutDown,
 }
 
 impl Sessions {
     /// No session yet.
     pub fn new(station: Station, proc: PathBuf, foreign: Foreign, limits: Limits) -> Sessions {
-        let (all, next_id, dropped) = (Mutex::default(), AtomicU64::new(1), AtomicU64::new(0));
-        Sessions { station, proc, foreign, limits, all, next_id, dropped }
+        let (all, beginning) = (Mutex::default(), Mutex::default());
+        let (next_id, dropped) = (AtomicU64::new(1), AtomicU64::new(0));
+        Sessions { station, proc, foreign, limits, all, beginning, next_id, dropped }
     }
 
     /// The station that all are served from.
@@ -94,15 +94,8 @@ impl Sessions {
         let target = process.map_or(Target::Machine, |process| Target::Process(process.owner));
         let grant = grant(peer, target, period, self.foreign)?;
         let watch = Watch { pid: start.pid, period: grant.period };
-        // Held from the count to the end, so that two that begin at once do not both find the last place.
-        let mut all = self.lock();
-        let of_user = all.values().filter(|held| held.terms.peer == peer).count();
-        if of_user >= self.limits.sessions_of_user {
-            return Err(RefusedSession::TooManyOfUser(of_user));
-        }
-        if all.len() >= self.limits.sessions {
-            return Err(RefusedSession::TooMany(all.len()));
-        }
+        let _one_at_a_time = self.beginning.lock().unwrap_or_else(PoisonError::into_inner);
+        self.check_room(peer)?;
         let session = self.station.watch(watch).map_err(|error| match error {
             SessionError::Watch(WatchError::NoProcess(pid)) => RefusedSession::NoProcess(pid),
             other => RefusedSession::Station(other),
@@ -125,8 +118,18 @@ impl Sessions {
             .name(format!("session-{id}"))
             .stack_size(STACK)
             .spawn(move || theirs.pump(session))?;
-        all.insert(id, held.clone());
+        self.lock().insert(id, held.clone());
         Ok(held)
+    }
+
+    fn check_room(&self, peer: Peer) -> Result<(), RefusedSession> {
+        let all = self.lock();
+        let of_user = all.values().filter(|held| held.terms.peer == peer).count();
+        match (of_user, all.len()) {
+            (of_user, _) if of_user >= self.limits.sessions_of_user => Err(RefusedSession::TooManyOfUser(of_user)),
+            (_, count) if count >= self.limits.sessions => Err(RefusedSession::TooMany(count)),
+            _ => Ok(()),
+        }
     }
 
     /// The session with this number, if it belongs to the peer and the secret is its own.

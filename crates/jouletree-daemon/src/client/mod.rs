@@ -1,0 +1,193 @@
+//! The way to the daemon, for programs that wait: connect, ask, watch.
+//!
+//! A [`RemoteSession`] has the same shape as a session of one's own station. When its connection breaks it connects
+//! again by itself and goes on where it was; batches are acknowledged when the next one is asked for.
+
+mod line;
+mod session;
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jouletree_meter::SensorInfo;
+use jouletree_meter::station::Watch;
+use tokio::runtime::Runtime;
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::service::Interceptor;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
+use tonic::{Code, Request, Status};
+
+pub use session::RemoteSession;
+
+use crate::socket::SocketPlace;
+use crate::token::Token;
+use crate::wire::v1::meter_client::MeterClient;
+use crate::wire::{self, WireError, v1};
+
+/// A batch of a second at the finest is far smaller.
+const LARGEST_ANSWER: usize = 64 << 20;
+
+/// Where a daemon is.
+#[derive(Debug, Clone)]
+pub enum Address {
+    /// On this machine, at a socket.
+    Unix(PathBuf),
+    /// Elsewhere.
+    Tls {
+        /// `host:port`, by the name that its certificate has.
+        address: String,
+        /// The file of the certificate, or of who signed it, PEM.
+        certificate: PathBuf,
+        /// What opens it.
+        token: Token,
+    },
+}
+
+impl Default for Address {
+    fn default() -> Address {
+        Address::Unix(SocketPlace::PATH.into())
+    }
+}
+
+/// Why the daemon gives no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// There is none.
+    #[error("no daemon runs at {0}; start it with: systemctl start jouletree, or as root: jouletree daemon")]
+    NotRunning(PathBuf),
+    /// It is not for this user.
+    #[error(
+        "you may not use {0}; add yourself to the group that owns it and log in again: \
+         sudo usermod -aG \"$(stat -c %G {0})\" \"$USER\""
+    )]
+    NotPermitted(PathBuf),
+    /// It cannot be reached.
+    #[error("cannot reach the daemon at {0}: {1}")]
+    Unreachable(String, String),
+    /// A file that is needed cannot be read.
+    #[error("{0}: {1}")]
+    File(PathBuf, #[source] io::Error),
+    /// It refuses.
+    #[error("the daemon refuses: {}", .0.message())]
+    Refused(Box<Status>),
+    /// It says what cannot be understood.
+    #[error("the daemon's answer cannot be used: {0}")]
+    Answer(#[from] WireError),
+    /// The system refuses.
+    #[error("the system refuses: {0}")]
+    System(#[from] io::Error),
+}
+
+impl From<Status> for ClientError {
+    fn from(status: Status) -> ClientError {
+        ClientError::Refused(Box::new(status))
+    }
+}
+
+/// A connection to a daemon.
+#[derive(Debug)]
+pub struct Client {
+    address: Address,
+    runtime: Runtime,
+    meter: Meter,
+}
+
+pub(crate) type Meter = MeterClient<InterceptedService<Channel, Bearer>>;
+
+/// Brings the token with every request, if there is one.
+#[derive(Debug, Clone)]
+pub(crate) struct Bearer(Option<MetadataValue<Ascii>>);
+
+impl Interceptor for Bearer {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        if let Some(token) = &self.0 {
+            request.metadata_mut().insert("authorization", token.clone());
+        }
+        Ok(request)
+    }
+}
+
+impl Client {
+    /// Connects.
+    pub fn connect(address: &Address) -> Result<Client, ClientError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let meter = runtime.block_on(connect(address))?;
+        Ok(Client { address: address.clone(), runtime, meter })
+    }
+
+    /// The daemon's sensors.
+    pub fn sensors(&self) -> Result<Vec<SensorInfo>, ClientError> {
+        let mut meter = self.meter.clone();
+        let answer = self.runtime.block_on(meter.sensors(v1::SensorsRequest {}))?.into_inner();
+        Ok(answer.sensors.into_iter().map(wire::sensor_from).collect::<Result<_, _>>()?)
+    }
+
+    /// How the daemon does.
+    pub fn status(&self) -> Result<v1::StatusResponse, ClientError> {
+        let mut meter = self.meter.clone();
+        Ok(self.runtime.block_on(meter.status(v1::StatusRequest {}))?.into_inner())
+    }
+
+    /// Begins a session, on a connection of its own.
+    pub fn watch(&self, watch: Watch) -> Result<RemoteSession, ClientError> {
+        RemoteSession::start(self.address.clone(), watch)
+    }
+}
+
+/// Connects and says why not, with the remedy.
+pub(crate) async fn connect(address: &Address) -> Result<Meter, ClientError> {
+    let (endpoint, bearer, name) = match address {
+        Address::Unix(path) => {
+            // Tonic's errors do not tell a missing daemon from a missing right.
+            UnixStream::connect(path).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => ClientError::NotRunning(path.clone()),
+                io::ErrorKind::PermissionDenied => ClientError::NotPermitted(path.clone()),
+                _ => ClientError::Unreachable(path.display().to_string(), error.to_string()),
+            })?;
+            (Endpoint::from_shared(format!("unix:{}", path.display())), None, path.display().to_string())
+        }
+        Address::Tls { address, token, .. } => {
+            (Endpoint::from_shared(format!("https://{address}")), token.header().parse().ok(), address.clone())
+        }
+    };
+    let unreachable = |error: tonic::transport::Error| ClientError::Unreachable(name.clone(), causes(&error));
+    let mut endpoint = endpoint
+        .map_err(unreachable)?
+        .connect_timeout(Duration::from_secs(5))
+        .http2_keep_alive_interval(Duration::from_secs(10))
+        .keep_alive_timeout(Duration::from_secs(10))
+        .keep_alive_while_idle(true);
+    if let Address::Tls { certificate, .. } = address {
+        let pem = std::fs::read(certificate).map_err(|error| ClientError::File(certificate.clone(), error))?;
+        let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem));
+        endpoint = endpoint.tls_config(tls).map_err(unreachable)?;
+    }
+    let channel = endpoint.connect().await.map_err(unreachable)?;
+    let meter = MeterClient::with_interceptor(channel, Bearer(bearer));
+    Ok(meter.max_decoding_message_size(LARGEST_ANSWER))
+}
+
+/// An error and what caused it, in one line.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    text
+}
+
+/// Whether it may go better after some time.
+fn is_passing(error: &ClientError) -> bool {
+    match error {
+        ClientError::NotRunning(_) | ClientError::Unreachable(..) => true,
+        ClientError::Refused(status) => {
+            matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Cancelled | Code::Internal)
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,298 @@
+//! The daemon at work: its ways in, its signals, its end.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jouletree_meter::Roots;
+use jouletree_meter::station::Station;
+use tokio::net::{TcpListener, UnixListener};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::{Identity, Server, ServerTlsConfig};
+use tonic::{Request, Status};
+
+use crate::connection::{Connection, Connections};
+use crate::policy::{Foreign, Peer};
+use crate::service::MeterService;
+use crate::sessions::Sessions;
+use crate::smaragdine::{self, SmaragdineConfig};
+use crate::socket::{Socket, SocketError, SocketPlace};
+use crate::token::Token;
+use crate::wire::v1::meter_server::MeterServer;
+
+/// No request needs more bytes.
+pub(crate) const LARGEST_REQUEST: usize = 64 << 10;
+/// So long clients have to hear that their sessions have ended.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// How the daemon is set up.
+#[derive(Debug, Clone, Default)]
+pub struct Config {
+    /// Its Unix socket.
+    pub socket: SocketPlace,
+    /// Its way in from the network, if there is one.
+    pub tcp: Option<Tcp>,
+    /// The published Smaragdine protocol, if it is served.
+    pub smaragdine: Option<SmaragdineConfig>,
+    /// What is done with those who want to watch processes of others.
+    pub foreign: Foreign,
+    /// How much there may be of everything.
+    pub limits: Limits,
+    /// Where the machine's files are.
+    pub roots: Roots,
+}
+
+/// A way in from the network: only encrypted, and only with a token.
+#[derive(Debug, Clone)]
+pub struct Tcp {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// The file of its certificate, PEM.
+    pub certificate: PathBuf,
+    /// The file of the certificate's key, PEM.
+    pub key: PathBuf,
+    /// What clients have to know.
+    pub token: Token,
+}
+
+/// How much there may be of everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Sessions of one user.
+    pub sessions_of_user: usize,
+    /// All sessions.
+    pub sessions: usize,
+    /// Connections of one user.
+    pub connections_of_user: usize,
+    /// All connections.
+    pub connections: usize,
+    /// Bytes of batches that a session keeps for a client that has not acknowledged them: half a minute of eight
+    /// sensors a thousand times a second.
+    pub kept_bytes: usize,
+    /// How long a session waits for a client that is gone.
+    pub kept_for: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            sessions_of_user: 16,
+            sessions: 64,
+            connections_of_user: 32,
+            connections: 256,
+            kept_bytes: 3 << 20,
+            kept_for: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Where the daemon can be reached, as soon as it can.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ways {
+    /// Its socket.
+    pub socket: PathBuf,
+    /// Its address in the network.
+    pub tcp: Option<SocketAddr>,
+    /// The address of the Smaragdine protocol.
+    pub smaragdine: Option<SocketAddr>,
+}
+
+/// Why the daemon does not serve.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// It has no socket.
+    #[error(transparent)]
+    Socket(#[from] SocketError),
+    /// It cannot listen there.
+    #[error("cannot listen on {0}: {1}; choose another address, or end who listens there")]
+    Listen(SocketAddr, #[source] io::Error),
+    /// Everybody could listen to what is said there.
+    #[error(
+        "{0} can be reached from other machines, and the Smaragdine protocol has neither encryption nor a password; \
+         use a loopback address such as [::1]:50051, or --smaragdine-insecure if the network is your own"
+    )]
+    Insecure(SocketAddr),
+    /// A file of the certificate cannot be read.
+    #[error("{0}: {1}")]
+    File(PathBuf, #[source] io::Error),
+    /// The certificate is none.
+    #[error("the certificate or its key cannot be used: {0:?}; both must be PEM files and belong together")]
+    Tls(tonic::transport::Error),
+    /// The system refuses.
+    #[error("the system refuses: {0}")]
+    System(#[from] io::Error),
+}
+
+/// Serves until SIGTERM or SIGINT; SIGHUP is ignored. Calls `ready` as soon as clients can connect.
+pub fn serve(station: Station, config: Config, ready: impl FnOnce(&Ways)) -> Result<(), ServeError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(8).build()?;
+    runtime.block_on(async {
+        let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        // Asking for it keeps it from ending the daemon.
+        let _hangup = signal(SignalKind::hangup())?;
+        let stop = async move {
+            tokio::select! {
+                _ = term.recv() => {}
+                _ = int.recv() => {}
+            }
+        };
+        serve_until(station, config, ready, stop).await
+    })
+}
+
+/// The same until something happens.
+pub async fn serve_until(
+    station: Station,
+    config: Config,
+    ready: impl FnOnce(&Ways),
+    stop: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let Config { socket: place, tcp, smaragdine, foreign, limits, roots } = config;
+    let sessions = Arc::new(Sessions::new(station.clone(), roots.proc.clone(), foreign, limits));
+    let connections = Arc::new(Connections::new(limits.connections, limits.connections_of_user));
+    let service = MeterService { sessions: sessions.clone(), connections: connections.clone(), began: Instant::now() };
+    let meter = MeterServer::new(service).max_decoding_message_size(LARGEST_REQUEST);
+    let (close, closed) = watch::channel(());
+    let mut servers = JoinSet::new();
+
+    let mut ways = Ways { socket: place.path.clone(), tcp: None, smaragdine: None };
+    if let Some(tcp) = tcp {
+        let (listener, address) = listen(tcp.address).await?;
+        ways.tcp = Some(address);
+        let guarded = InterceptedService::new(meter.clone(), guard(tcp.token.clone()));
+        let router = builder().tls_config(identity(&tcp)?).map_err(ServeError::Tls)?.add_service(guarded);
+        let incoming = accept_tcp(listener, connections.clone());
+        servers.spawn(router.serve_with_incoming_shutdown(incoming, until(closed.clone())));
+    }
+    if let Some(config) = smaragdine {
+        let (listener, address) = listen(config.checked_address()?).await?;
+        ways.smaragdine = Some(address);
+        let router = builder().add_service(smaragdine::service(station, roots, config.fast));
+        let incoming = accept_tcp(listener, connections.clone());
+        servers.spawn(router.serve_with_incoming_shutdown(incoming, until(closed.clone())));
+    }
+    let (socket, listener) = Socket::bind(&place)?;
+    let incoming = accept_unix(UnixListener::from_std(listener)?, connections);
+    servers.spawn(builder().add_service(meter).serve_with_incoming_shutdown(incoming, until(closed)));
+    ready(&ways);
+
+    tokio::pin!(stop);
+    let mut tidy = tokio::time::interval(Duration::from_secs(1).min(limits.kept_for));
+    loop {
+        tokio::select! {
+            () = &mut stop => break,
+            _ = tidy.tick() => sessions.tidy(),
+        }
+    }
+    // Nobody new comes in by the path; those who are there hear the end.
+    drop(socket);
+    let farewell = async {
+        loop {
+            sessions.end_all();
+            if !sessions.has_attached() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        drop(close);
+        while servers.join_next().await.is_some() {}
+    };
+    let _ = tokio::time::timeout(FAREWELL, farewell).await;
+    Ok(())
+}
+
+fn builder() -> Server {
+    Server::builder()
+        .max_concurrent_streams(32)
+        .initial_stream_window_size(64 << 10)
+        .initial_connection_window_size(256 << 10)
+        .http2_keepalive_interval(Some(Duration::from_secs(20)))
+        .http2_keepalive_timeout(Some(Duration::from_secs(10)))
+        .http2_max_header_list_size(16 << 10)
+        .tcp_nodelay(true)
+}
+
+async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError> {
+    let failed = |error| ServeError::Listen(address, error);
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
+}
+
+fn identity(tcp: &Tcp) -> Result<ServerTlsConfig, ServeError> {
+    let read = |path: &PathBuf| std::fs::read(path).map_err(|error| ServeError::File(path.clone(), error));
+    let identity = Identity::from_pem(read(&tcp.certificate)?, read(&tcp.key)?);
+    Ok(ServerTlsConfig::new().identity(identity).timeout(Duration::from_secs(10)))
+}
+
+#[allow(clippy::result_large_err, reason = "this is how interceptors refuse")]
+fn guard(token: Token) -> impl FnMut(Request<()>) -> Result<Request<()>, Status> + Clone {
+    move |request| match token.is_in(request.metadata().get("authorization").map(|header| header.as_bytes())) {
+        true => Ok(request),
+        false => Err(Status::unauthenticated("the token is missing or wrong; give the daemon's with --token-file")),
+    }
+}
+
+async fn until(mut closed: watch::Receiver<()>) {
+    // It ends by being closed.
+    let _ = closed.changed().await;
+}
+
+type Incoming<S> = ReceiverStream<io::Result<Connection<S>>>;
+
+fn accept_unix(listener: UnixListener, connections: Arc<Connections>) -> Incoming<tokio::net::UnixStream> {
+    let (sender, incoming) = mpsc::channel(1);
+    tokio::spawn(async move {
+        loop {
+            let stream = tokio::select! {
+                accepted = listener.accept() => accepted,
+                () = sender.closed() => return,
+            };
+            match stream.and_then(|(stream, _)| Ok((stream.peer_cred()?.uid(), stream))) {
+                Ok((user, stream)) => hand_in(&connections, &sender, stream, Peer::User(user)).await,
+                Err(_) => rest().await,
+            }
+        }
+    });
+    ReceiverStream::new(incoming)
+}
+
+fn accept_tcp(listener: TcpListener, connections: Arc<Connections>) -> Incoming<tokio::net::TcpStream> {
+    let (sender, incoming) = mpsc::channel(1);
+    tokio::spawn(async move {
+        loop {
+            let stream = tokio::select! {
+                accepted = listener.accept() => accepted,
+                () = sender.closed() => return,
+            };
+            match stream {
+                Ok((stream, _)) => hand_in(&connections, &sender, stream, Peer::Remote).await,
+                Err(_) => rest().await,
+            }
+        }
+    });
+    ReceiverStream::new(incoming)
+}
+
+async fn hand_in<S>(
+    connections: &Arc<Connections>,
+    sender: &mpsc::Sender<io::Result<Connection<S>>>,
+    stream: S,
+    peer: Peer,
+) {
+    if let Some(connection) = connections.admit(stream, peer) {
+        let _ = sender.send(Ok(connection)).await;
+    }
+}
+
+/// No file descriptors are left, most likely: they will be.
+async fn rest() {
+    tokio::time::sleep(Duration::from_millis(50)).await;
+}
