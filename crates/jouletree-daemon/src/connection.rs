@@ -115,11 +115,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Connection<S> {
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Connection<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 

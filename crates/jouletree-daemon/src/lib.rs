@@ -8,6 +8,7 @@
 
 pub mod client;
 mod connection;
+pub mod nonsense;
 mod owner;
 pub mod policy;
 mod serve;

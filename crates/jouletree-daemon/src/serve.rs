@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jouletree_meter::Roots;
+use jouletree_meter::sampler::Options;
 use jouletree_meter::station::Station;
+use jouletree_model::Nanos;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
@@ -33,7 +35,7 @@ pub(crate) const LARGEST_REQUEST: usize = 64 << 10;
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// How the daemon is set up.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Config {
     /// Its Unix socket.
     pub socket: SocketPlace,
@@ -43,10 +45,26 @@ pub struct Config {
     pub smaragdine: Option<SmaragdineConfig>,
     /// What is done with those who want to watch processes of others.
     pub foreign: Foreign,
+    /// The shortest period that anybody is granted.
+    pub shortest: Nanos,
     /// How much there may be of everything.
     pub limits: Limits,
     /// Where the machine's files are.
     pub roots: Roots,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            socket: SocketPlace::default(),
+            tcp: None,
+            smaragdine: None,
+            foreign: Foreign::default(),
+            shortest: Options::SHORTEST,
+            limits: Limits::default(),
+            roots: Roots::default(),
+        }
+    }
 }
 
 /// A way in from the network: only encrypted, and only with a token.
@@ -154,10 +172,11 @@ pub async fn serve_until(
     ready: impl FnOnce(&Ways),
     stop: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
-    let Config { socket: place, tcp, smaragdine, foreign, limits, roots } = config;
-    let sessions = Arc::new(Sessions::new(station.clone(), roots.proc.clone(), foreign, limits));
+    let Config { socket: place, tcp, smaragdine, foreign, shortest, limits, roots } = config;
+    let sessions = Arc::new(Sessions::new(station.clone(), roots.proc.clone(), (foreign, shortest), limits));
     let connections = Arc::new(Connections::new(limits.connections, limits.connections_of_user));
-    let service = MeterService { sessions: sessions.clone(), connections: connections.clone(), began: Instant::now() };
+    let service =
+        MeterService { sessions: sessions.clone(), connections: connections.clone(), began: Instant::now() };
     let meter = MeterServer::new(service).max_decoding_message_size(LARGEST_REQUEST);
     let (close, closed) = watch::channel(());
     let mut servers = JoinSet::new();
@@ -236,7 +255,9 @@ fn identity(tcp: &Tcp) -> Result<ServerTlsConfig, ServeError> {
 fn guard(token: Token) -> impl FnMut(Request<()>) -> Result<Request<()>, Status> + Clone {
     move |request| match token.is_in(request.metadata().get("authorization").map(|header| header.as_bytes())) {
         true => Ok(request),
-        false => Err(Status::unauthenticated("the token is missing or wrong; give the daemon's with --token-file")),
+        false => {
+            Err(Status::unauthenticated("the token is missing or wrong; give the daemon's with --token-file"))
+        }
     }
 }
 

@@ -37,7 +37,10 @@ type Events = Pin<Box<dyn Stream<Item = Result<v1::WatchEvent, Status>> + Send>>
 
 #[tonic::async_trait]
 impl Meter for MeterService {
-    async fn sensors(&self, request: Request<v1::SensorsRequest>) -> Result<Response<v1::SensorsResponse>, Status> {
+    async fn sensors(
+        &self,
+        request: Request<v1::SensorsRequest>,
+    ) -> Result<Response<v1::SensorsResponse>, Status> {
         peer(&request)?;
         let sensors = self.sessions.station().sensors().iter().map(wire::sensor).collect();
         Ok(Response::new(v1::SensorsResponse { sensors }))

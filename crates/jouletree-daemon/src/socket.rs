@@ -94,8 +94,7 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        let is_ours =
-            fs::symlink_metadata(&self.path).is_ok_and(|there| (there.dev(), there.ino()) == self.file);
+        let is_ours = fs::symlink_metadata(&self.path).is_ok_and(|there| (there.dev(), there.ino()) == self.file);
         if is_ours {
             let _ = fs::remove_file(&self.path);
         }
@@ -116,8 +115,7 @@ impl SocketPlace {
 }
 
 fn listen(path: &Path, mode: u32, group: Option<u32>) -> io::Result<UnixListener> {
-    let socket =
-        rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
     chown(path, None, group)?;
     fs::set_permissions(path, fs::Permissions::from_mode(mode))?;

@@ -23,6 +23,9 @@ pub enum Command {
     /// Align a framework's trace with a power trace and account the energy of every operation
     #[command(after_help = ACCOUNT_EXAMPLES)]
     Account(AccountArgs),
+    /// Serve energy to those who may not read the meters themselves
+    #[command(after_help = crate::daemon::EXAMPLES)]
+    Daemon(crate::daemon::DaemonArgs),
     /// Say what can be measured on this machine, what not, and which command would change that
     #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(DoctorArgs),

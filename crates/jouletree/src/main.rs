@@ -3,6 +3,7 @@
 mod account;
 mod cli;
 mod columns;
+mod daemon;
 mod doctor;
 mod inputs;
 mod inspect;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
     jouletree_model::silence_guarded_panics();
     let outcome = match Cli::parse().command {
         Command::Account(arguments) => account::run(&arguments).map(ExitCode::from),
+        Command::Daemon(arguments) => daemon::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Doctor(arguments) => doctor::run(&arguments).map(ExitCode::from),
         Command::Inspect(arguments) => inspect::run(&arguments).map(ExitCode::from),
         Command::Record(arguments) => record::run(&arguments),

@@ -143,7 +143,9 @@ pub(crate) async fn connect(address: &Address) -> Result<Meter, ClientError> {
         Address::Unix(path) => {
             // Tonic's errors do not tell a missing daemon from a missing right.
             UnixStream::connect(path).map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => ClientError::NotRunning(path.clone()),
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
+                    ClientError::NotRunning(path.clone())
+                }
                 io::ErrorKind::PermissionDenied => ClientError::NotPermitted(path.clone()),
                 _ => ClientError::Unreachable(path.display().to_string(), error.to_string()),
             })?;

@@ -101,7 +101,9 @@ impl RemoteSession {
         self.has_ended = true;
         let why = match ended.reason() {
             Reason::Stopped | Reason::Unspecified => None,
-            Reason::ClientGone => Some("the daemon ended the session because nobody took its batches for too long"),
+            Reason::ClientGone => {
+                Some("the daemon ended the session because nobody took its batches for too long")
+            }
             Reason::ShutDown => Some("the daemon was shut down before the session was stopped"),
             Reason::NotPermitted => Some("the session ended because the process took the rights of another user"),
         };

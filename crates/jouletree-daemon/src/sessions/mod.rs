@@ -14,8 +14,8 @@ use jouletree_meter::share::WatchError;
 use jouletree_meter::station::{SessionError, Station, Watch};
 use jouletree_model::Nanos;
 
-pub use held::{Held, Offer};
 use held::Terms;
+pub use held::{Held, Offer};
 
 use crate::owner::Process;
 use crate::policy::{Foreign, Peer, Refused, Target, grant};
@@ -32,6 +32,7 @@ pub struct Sessions {
     station: Station,
     proc: PathBuf,
     foreign: Foreign,
+    shortest: Nanos,
     limits: Limits,
     all: Mutex<HashMap<u64, Arc<Held>>>,
     /// One begins at a time, so that two that begin at once do not both find the last place.
@@ -69,10 +70,11 @@ pub enum RefusedSession {
 
 impl Sessions {
     /// No session yet.
-    pub fn new(station: Station, proc: PathBuf, foreign: Foreign, limits: Limits) -> Sessions {
+    pub fn new(station: Station, proc: PathBuf, policy: (Foreign, Nanos), limits: Limits) -> Sessions {
+        let (foreign, shortest) = policy;
         let (all, beginning) = (Mutex::default(), Mutex::default());
         let (next_id, dropped) = (AtomicU64::new(1), AtomicU64::new(0));
-        Sessions { station, proc, foreign, limits, all, beginning, next_id, dropped }
+        Sessions { station, proc, foreign, shortest, limits, all, beginning, next_id, dropped }
     }
 
     /// The station that all are served from.
@@ -92,7 +94,11 @@ impl Sessions {
         let process = start.pid.map(|pid| Process::find(&self.proc, pid).ok_or(RefusedSession::NoProcess(pid)));
         let process = process.transpose()?;
         let target = process.map_or(Target::Machine, |process| Target::Process(process.owner));
-        let grant = grant(peer, target, period, self.foreign)?;
+        let mut grant = grant(peer, target, period, self.foreign)?;
+        if grant.period < self.shortest {
+            grant.period = self.shortest;
+            grant.why_longer = Some(format!("this daemon grants periods of {} at least", self.shortest));
+        }
         let watch = Watch { pid: start.pid, period: grant.period };
         let _one_at_a_time = self.beginning.lock().unwrap_or_else(PoisonError::into_inner);
         self.check_room(peer)?;

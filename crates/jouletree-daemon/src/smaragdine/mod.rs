@@ -156,8 +156,8 @@ async fn tidy(recordings: Weak<Recordings>) {
     }
 }
 
-/// Whatever a client sends is understood or refused: for tests with nonsense.
-pub fn check_requests(bytes: &[u8]) {
+/// Reads requests as this service does: whatever they are, they are understood or refused.
+pub(crate) fn read_requests(bytes: &[u8]) {
     use prost::Message;
     if let Ok(start) = wire::StartRequest::decode(bytes) {
         let _ = (process(start.pid), granted(start.period, true), granted(start.period, false));

@@ -65,8 +65,8 @@ fn samples_from(packed: &v1::Samples) -> Result<Vec<Sample>, WireError> {
     let mut before: HashMap<u16, (i64, u64)> = HashMap::new();
     (0..rows)
         .map(|row| {
-            let sensor =
-                u16::try_from(at(&packed.sensor, row, NAME)?).map_err(|_| WireError::Value("number of a sensor"))?;
+            let sensor = u16::try_from(at(&packed.sensor, row, NAME)?)
+                .map_err(|_| WireError::Value("number of a sensor"))?;
             let flags = if has_flags { at(&packed.flags, row, NAME)? } else { 0 };
             let (time, count) = before.entry(sensor).or_default();
             *time = time.wrapping_add(at(&packed.at_delta, row, NAME)?);

@@ -1,0 +1,167 @@
+//! The real daemon on a fake powercap tree: it starts, says how it does, and ends as it should. No energy here comes
+//! from hardware.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use fake_powercap::{Fake, Layout, Player};
+use jouletree_daemon::client::{Address, Client};
+use jouletree_meter::station::{Feed, Next, Watch};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct Machine {
+    folder: TempDir,
+    _player: Player,
+}
+
+impl Machine {
+    fn start() -> Machine {
+        let folder = tempfile::tempdir().unwrap();
+        let fake = Fake::new(folder.path(), Layout::OneSocket, &"package-0: 60W".parse().unwrap()).unwrap();
+        Machine { folder, _player: Player::start(fake) }
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("run/daemon.sock")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_jouletree"));
+        command.env("JOULETREE_SYS_ROOT", self.folder.path()).arg("daemon").args(arguments);
+        command.arg("--socket").arg(self.socket());
+        command
+    }
+
+    fn daemon(&self) -> Daemon {
+        let daemon = Daemon(self.command(&[]).stderr(Stdio::piped()).spawn().unwrap());
+        let patience = Instant::now() + PATIENCE;
+        while Client::connect(&Address::Unix(self.socket())).is_err() {
+            assert!(Instant::now() < patience, "the daemon does not start");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        daemon
+    }
+
+    fn status(&self, arguments: &[&str]) -> Output {
+        self.command(&[&["status"], arguments].concat()).output().unwrap()
+    }
+}
+
+/// Killed when the test ends.
+struct Daemon(Child);
+
+impl Daemon {
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.0), signal).unwrap();
+    }
+
+    fn end(mut self) -> Output {
+        let child = &mut self.0;
+        let patience = Instant::now() + PATIENCE;
+        while child.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < patience, "the daemon does not end");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let mut stderr = Vec::new();
+        std::io::Read::read_to_end(child.stderr.as_mut().unwrap(), &mut stderr).unwrap();
+        Output { status: child.wait().unwrap(), stdout: Vec::new(), stderr }
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.0.kill().and_then(|()| self.0.wait());
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn watch(socket: &Path) -> jouletree_daemon::client::RemoteSession {
+    Client::connect(&Address::Unix(socket.to_owned())).unwrap().watch(Watch::default()).unwrap()
+}
+
+#[test]
+fn it_ends_properly_on_a_signal_and_its_clients_are_told() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let machine = Machine::start();
+        let daemon = machine.daemon();
+        let mut session = watch(&machine.socket());
+        daemon.signal(Signal::HUP);
+        let mut samples = 0;
+        while samples == 0 {
+            if let Next::Batch(batch) = session.next(PATIENCE).unwrap() {
+                samples += batch.samples.len();
+            }
+        }
+        daemon.signal(signal);
+        while session.next(PATIENCE).unwrap() != Next::Ended {}
+        assert_eq!(session.ending().remarks.len(), 1, "{:?}", session.ending().remarks);
+        let output = daemon.end();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("serving at"));
+        assert!(!machine.socket().exists());
+    }
+}
+
+#[test]
+fn what_a_killed_daemon_leaves_is_replaced_and_a_living_one_is_not() {
+    let machine = Machine::start();
+    let first = machine.daemon();
+    let second = machine.command(&[]).output().unwrap();
+    assert_eq!(second.status.code(), Some(1));
+    assert!(text(&second.stderr).contains("another daemon serves"), "{}", text(&second.stderr));
+    assert_eq!(machine.status(&[]).status.code(), Some(0), "the first was not disturbed");
+    first.signal(Signal::KILL);
+    drop(first);
+    assert!(machine.socket().exists());
+    let third = machine.daemon();
+    assert_eq!(machine.status(&[]).status.code(), Some(0));
+    third.signal(Signal::TERM);
+    assert_eq!(third.end().status.code(), Some(0));
+}
+
+#[test]
+fn status_says_what_there_is_and_what_to_do_when_there_is_nothing() {
+    let machine = Machine::start();
+    let nothing = machine.status(&[]);
+    assert_eq!((nothing.status.code(), nothing.stdout), (Some(1), vec![]));
+    assert!(text(&nothing.stderr).contains("jouletree daemon"), "{}", text(&nothing.stderr));
+    let daemon = machine.daemon();
+    let _session = watch(&machine.socket());
+    let said = text(&machine.status(&[]).stdout);
+    for part in [env!("CARGO_PKG_VERSION"), "cpu:0, measured", "has watched the machine every", "no samples lost"]
+    {
+        assert!(said.contains(part), "{part} is not in {said}");
+    }
+    let json: serde_json::Value = serde_json::from_slice(&machine.status(&["--format", "json"]).stdout).unwrap();
+    assert_eq!(json["pid"], daemon.0.id());
+    assert_eq!(json["session_count"], 1);
+    assert_eq!(json["sensors"][0]["kind"], "measured");
+    assert!(json["resident_bytes"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn the_network_is_refused_without_its_secrets() {
+    let machine = Machine::start();
+    let output = machine.command(&["--listen", "127.0.0.1:0"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    let path = machine.folder.path().join("token");
+    fs::write(&path, "short").unwrap();
+    let path = path.to_str().unwrap();
+    let arguments = ["--listen", "127.0.0.1:0", "--tls-cert", path, "--tls-key", path, "--token-file", path];
+    let output = machine.command(&arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("token"), "{}", text(&output.stderr));
+    let output = machine.command(&["--smaragdine", "0.0.0.0:0"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("--smaragdine-insecure"), "{}", text(&output.stderr));
+}
