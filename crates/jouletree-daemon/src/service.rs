@@ -72,7 +72,7 @@ impl Meter for MeterService {
         let (sender, events) = mpsc::channel(1);
         // There is room for it.
         let _ = sender.try_send(Ok(v1::WatchEvent { event: Some(Event::Started(started)) }));
-        let stream = held.attach();
+        let stream = held.attach(next);
         let line = Line { sessions: self.sessions.clone(), held, stream, next, sender };
         tokio::spawn(line.serve(wishes));
         Ok(Response::new(Box::pin(ReceiverStream::new(events))))

@@ -95,7 +95,7 @@ impl Line {
             };
             match step {
                 Step::GoOn => {}
-                Step::Done => return,
+                Step::Done => return self.open.close().await,
                 Step::Abandoned => return self.say_goodbye().await,
                 Step::Broken(status) => match self.resume(status).await {
                     Ok(open) => self.open = open,
@@ -148,6 +148,7 @@ impl Line {
             }
         };
         let _ = tokio::time::timeout(FAREWELL, end).await;
+        self.open.close().await;
     }
 
     /// Connects again, as long as the daemon keeps the session.
@@ -170,6 +171,16 @@ impl Line {
             pause = (pause * 2).min(RETRY.1);
         }
         Err(last)
+    }
+}
+
+impl Open {
+    /// Tells the daemon that everything has arrived, so that it need not keep the session, and lets it hang up first.
+    async fn close(self) {
+        let Open { wishes, mut events } = self;
+        drop(wishes);
+        let end = async { while let Ok(Some(_)) = events.message().await {} };
+        let _ = tokio::time::timeout(FAREWELL, end).await;
     }
 }
 

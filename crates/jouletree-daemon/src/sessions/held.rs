@@ -87,9 +87,10 @@ impl Held {
         bool::from(self.terms.secret.as_slice().ct_eq(secret)) && self.terms.peer == peer
     }
 
-    /// Serves it by a new stream from now on; gives the number of that stream.
-    pub fn attach(&self) -> u64 {
+    /// Serves it by a new stream from now on, beginning with batch `next`; gives the number of that stream.
+    pub fn attach(&self, next: u64) -> u64 {
         let mut state = self.lock();
+        state.kept.set_unsent(next);
         state.stream += 1;
         state.alone_since = None;
         let stream = state.stream;
@@ -106,14 +107,17 @@ impl Held {
         }
     }
 
-    /// What there is for a stream whose client has all batches up to `next`.
+    /// What there is for a stream whose client has all batches up to `next`: to be sent.
     pub fn offer(&self, stream: u64, next: u64) -> Offer {
-        let state = self.lock();
+        let mut state = self.lock();
         if state.stream != stream {
             return Offer::TakenOver;
         }
         match (state.kept.from(next), &state.ended) {
-            (Some(parcel), _) => Offer::Event(v1::watch_event::Event::Parcel(parcel)),
+            (Some(parcel), _) => {
+                state.kept.set_unsent(parcel.number.saturating_add(1));
+                Offer::Event(v1::watch_event::Event::Parcel(parcel))
+            }
             (None, Some(ended)) => Offer::Event(v1::watch_event::Event::Ended(ended.clone())),
             (None, None) => Offer::Nothing,
         }

@@ -24,7 +24,9 @@ pub struct Kept {
     batches: u64,
     /// All samples so far.
     samples: u64,
-    /// Those that were dropped before anybody acknowledged them.
+    /// The number of the first batch that was not sent yet.
+    unsent: u64,
+    /// Samples that were dropped before they were sent.
     dropped: u64,
 }
 
@@ -114,7 +116,12 @@ impl Kept {
         self.samples
     }
 
-    /// Samples that were dropped before anybody acknowledged them.
+    /// All batches up to `next` were sent, and those from there on were not, or have to be sent again.
+    pub fn set_unsent(&mut self, next: u64) {
+        self.unsent = next;
+    }
+
+    /// Samples that were dropped before they were sent.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -132,7 +139,9 @@ impl Kept {
     fn drop_oldest(&mut self) {
         let Some(entry) = self.entries.pop_front() else { return };
         self.bytes -= entry.batch.len();
-        self.dropped = self.dropped.saturating_add(entry.samples);
+        if entry.number >= self.unsent {
+            self.dropped = self.dropped.saturating_add(entry.samples);
+        }
         let Fallen { torn, anchors, incidents, .. } = &entry.beside;
         if torn.is_empty() && anchors.is_empty() && incidents.is_empty() {
             return;
@@ -191,6 +200,9 @@ mod tests {
         let parcel = kept.from(1).unwrap();
         assert_eq!((parcel.torn, parcel.anchors.len()), (vec![], 1), "batch 0 was seen before it was dropped");
         assert_eq!(kept.from(2).unwrap().anchors.len(), 0);
+        kept.set_unsent(3);
+        kept.push(&batch(3, 1, Flags::default()), false);
+        assert_eq!(kept.dropped(), 5, "batch 2 was sent before it was dropped");
     }
 
     #[test]
