@@ -159,6 +159,9 @@ pub(crate) async fn connect(address: &Address) -> Result<Meter, ClientError> {
     let mut endpoint = endpoint
         .map_err(unreachable)?
         .connect_timeout(Duration::from_secs(5))
+        // What waits, waits at the daemon, which counts what it drops.
+        .initial_stream_window_size(64 << 10)
+        .initial_connection_window_size(128 << 10)
         .http2_keep_alive_interval(Duration::from_secs(10))
         .keep_alive_timeout(Duration::from_secs(10))
         .keep_alive_while_idle(true);

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use fake_powercap::{Fake, Layout, Player};
+use fake_powercap::{Fake, LONGEST_TICK, Layout, Player};
 use jouletree_daemon::client::{Address, Client, RemoteSession};
 use jouletree_daemon::{Config, ServeError, Ways, serve_until};
 use jouletree_meter::sampler::Sample;
@@ -31,7 +31,7 @@ pub struct Daemon {
     pub ways: Ways,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<Result<(), ServeError>>>,
-    _player: Player,
+    player: Option<Player>,
     pub folder: TempDir,
 }
 
@@ -57,11 +57,18 @@ impl Daemon {
             runtime.block_on(serve_until(station, config, ready, async { drop(stopped.await) }))
         });
         let Ok(ways) = is_ready.recv_timeout(PATIENCE) else { panic!("{:?}", thread.join()) };
-        Daemon { ways, stop: Some(stop), thread: Some(thread), _player: player, folder }
+        Daemon { ways, stop: Some(stop), thread: Some(thread), player: Some(player), folder }
     }
 
     pub fn client(&self) -> Client {
         Client::connect(&Address::Unix(self.ways.socket.clone())).unwrap()
+    }
+
+    /// How far the energy of 60 W may seem off: at either end the counter moves in ticks, and the fake may be late to
+    /// move it on a busy machine. Its power ends here.
+    pub fn bound(&mut self) -> f64 {
+        let fake = self.player.take().unwrap().stop().unwrap();
+        60.0 * 2.0 * (LONGEST_TICK + fake.latest()).as_secs_f64() + 1e-3
     }
 
     pub fn tell_to_stop(&mut self) {
