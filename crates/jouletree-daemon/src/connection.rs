@@ -41,12 +41,12 @@ impl Connections {
     pub fn admit<S>(self: &Arc<Connections>, stream: S, peer: Peer) -> Option<Connection<S>> {
         let mut open = self.lock();
         let all: usize = open.values().sum();
-        let of_peer = open.entry(peer).or_default();
+        let of_peer = open.get(&peer).copied().unwrap_or(0);
         // Root is never locked out by others: it is who would mend things.
-        if *of_peer >= self.most_of_peer || (all >= self.most && !peer.is_root()) {
+        if of_peer >= self.most_of_peer || (all >= self.most && !peer.is_root()) {
             return None;
         }
-        *of_peer += 1;
+        open.insert(peer, of_peer + 1);
         let waiting = Some(Box::pin(tokio::time::sleep(PATIENCE)));
         Some(Connection { stream, waiting, read: 0, place: Place { peer, all: self.clone() } })
     }

@@ -6,7 +6,9 @@
 //! them, so that a connection may break and nothing is lost; a client that does not keep up loses its own batches, is
 //! told how many samples, and holds up nobody.
 
+mod accept;
 pub mod client;
+mod config;
 mod connection;
 pub mod nonsense;
 mod owner;
@@ -19,7 +21,8 @@ mod socket;
 mod token;
 pub mod wire;
 
-pub use serve::{Config, Limits, ServeError, Tcp, Ways, serve, serve_until};
+pub use config::{Config, Limits, Tcp, Ways};
+pub use serve::{ServeError, serve, serve_until};
 pub use smaragdine::SmaragdineConfig;
 pub use socket::{SocketError, SocketPlace};
 pub use token::{Token, TokenError};

@@ -7,25 +7,22 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use jouletree_meter::Roots;
-use jouletree_meter::sampler::Options;
 use jouletree_meter::station::Station;
-use jouletree_model::Nanos;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio_stream::wrappers::ReceiverStream;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Identity, Server, ServerTlsConfig};
 use tonic::{Request, Status};
 
-use crate::connection::{Connection, Connections};
-use crate::policy::{Foreign, Peer};
+use crate::accept::{accept_tcp, accept_unix};
+use crate::config::{Config, Tcp, Ways};
+use crate::connection::Connections;
 use crate::service::MeterService;
 use crate::sessions::Sessions;
-use crate::smaragdine::{self, SmaragdineConfig};
-use crate::socket::{Socket, SocketError, SocketPlace};
+use crate::smaragdine;
+use crate::socket::{Socket, SocketError};
 use crate::token::Token;
 use crate::wire::v1::meter_server::MeterServer;
 
@@ -33,94 +30,6 @@ use crate::wire::v1::meter_server::MeterServer;
 pub(crate) const LARGEST_REQUEST: usize = 64 << 10;
 /// So long clients have to hear that their sessions have ended.
 const FAREWELL: Duration = Duration::from_secs(5);
-
-/// How the daemon is set up.
-#[derive(Debug, Clone)]
-pub struct Config {
-    /// Its Unix socket.
-    pub socket: SocketPlace,
-    /// Its way in from the network, if there is one.
-    pub tcp: Option<Tcp>,
-    /// The published Smaragdine protocol, if it is served.
-    pub smaragdine: Option<SmaragdineConfig>,
-    /// What is done with those who want to watch processes of others.
-    pub foreign: Foreign,
-    /// The shortest period that anybody is granted.
-    pub shortest: Nanos,
-    /// How much there may be of everything.
-    pub limits: Limits,
-    /// Where the machine's files are.
-    pub roots: Roots,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config {
-            socket: SocketPlace::default(),
-            tcp: None,
-            smaragdine: None,
-            foreign: Foreign::default(),
-            shortest: Options::SHORTEST,
-            limits: Limits::default(),
-            roots: Roots::default(),
-        }
-    }
-}
-
-/// A way in from the network: only encrypted, and only with a token.
-#[derive(Debug, Clone)]
-pub struct Tcp {
-    /// Where it listens.
-    pub address: SocketAddr,
-    /// The file of its certificate, PEM.
-    pub certificate: PathBuf,
-    /// The file of the certificate's key, PEM.
-    pub key: PathBuf,
-    /// What clients have to know.
-    pub token: Token,
-}
-
-/// How much there may be of everything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Sessions of one user.
-    pub sessions_of_user: usize,
-    /// All sessions.
-    pub sessions: usize,
-    /// Connections of one user.
-    pub connections_of_user: usize,
-    /// All connections.
-    pub connections: usize,
-    /// Bytes of batches that a session keeps for a client that has not acknowledged them: half a minute of eight
-    /// sensors a thousand times a second.
-    pub kept_bytes: usize,
-    /// How long a session waits for a client that is gone.
-    pub kept_for: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
-            sessions_of_user: 16,
-            sessions: 64,
-            connections_of_user: 32,
-            connections: 256,
-            kept_bytes: 3 << 20,
-            kept_for: Duration::from_secs(30),
-        }
-    }
-}
-
-/// Where the daemon can be reached, as soon as it can.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ways {
-    /// Its socket.
-    pub socket: PathBuf,
-    /// Its address in the network.
-    pub tcp: Option<SocketAddr>,
-    /// The address of the Smaragdine protocol.
-    pub smaragdine: Option<SocketAddr>,
-}
 
 /// Why the daemon does not serve.
 #[derive(Debug, thiserror::Error)]
@@ -264,56 +173,4 @@ fn guard(token: Token) -> impl FnMut(Request<()>) -> Result<Request<()>, Status>
 async fn until(mut closed: watch::Receiver<()>) {
     // It ends by being closed.
     let _ = closed.changed().await;
-}
-
-type Incoming<S> = ReceiverStream<io::Result<Connection<S>>>;
-
-fn accept_unix(listener: UnixListener, connections: Arc<Connections>) -> Incoming<tokio::net::UnixStream> {
-    let (sender, incoming) = mpsc::channel(1);
-    tokio::spawn(async move {
-        loop {
-            let stream = tokio::select! {
-                accepted = listener.accept() => accepted,
-                () = sender.closed() => return,
-            };
-            match stream.and_then(|(stream, _)| Ok((stream.peer_cred()?.uid(), stream))) {
-                Ok((user, stream)) => hand_in(&connections, &sender, stream, Peer::User(user)).await,
-                Err(_) => rest().await,
-            }
-        }
-    });
-    ReceiverStream::new(incoming)
-}
-
-fn accept_tcp(listener: TcpListener, connections: Arc<Connections>) -> Incoming<tokio::net::TcpStream> {
-    let (sender, incoming) = mpsc::channel(1);
-    tokio::spawn(async move {
-        loop {
-            let stream = tokio::select! {
-                accepted = listener.accept() => accepted,
-                () = sender.closed() => return,
-            };
-            match stream {
-                Ok((stream, _)) => hand_in(&connections, &sender, stream, Peer::Remote).await,
-                Err(_) => rest().await,
-            }
-        }
-    });
-    ReceiverStream::new(incoming)
-}
-
-async fn hand_in<S>(
-    connections: &Arc<Connections>,
-    sender: &mpsc::Sender<io::Result<Connection<S>>>,
-    stream: S,
-    peer: Peer,
-) {
-    if let Some(connection) = connections.admit(stream, peer) {
-        let _ = sender.send(Ok(connection)).await;
-    }
-}
-
-/// No file descriptors are left, most likely: they will be.
-async fn rest() {
-    tokio::time::sleep(Duration::from_millis(50)).await;
 }

@@ -17,9 +17,9 @@ use jouletree_model::Nanos;
 use held::Terms;
 pub use held::{Held, Offer};
 
+use crate::config::Limits;
 use crate::owner::Process;
 use crate::policy::{Foreign, Peer, Refused, Target, grant};
-use crate::serve::Limits;
 use crate::wire::v1;
 use crate::wire::v1::ended::Reason;
 

@@ -103,7 +103,7 @@ impl Sampler for SamplerService {
 
     async fn stop(&self, request: Request<wire::StopRequest>) -> Result<Response<wire::StopResponse>, Status> {
         let pid = process(request.into_inner().pid)?;
-        let end = self.lock().get_mut(&pid).and_then(Recording::stop);
+        let end = self.lock().get(&pid).map(Recording::stop);
         if let Some(mut end) = end {
             // What happened until now is there when this answers; a recording that died has said all it can.
             let _ = end.changed().await;

@@ -79,9 +79,10 @@ impl Recording {
         !self.stop.load(Ordering::Acquire)
     }
 
-    /// Stops it; what is returned is closed when all is recorded. `None` when it was stopped before.
-    pub(super) fn stop(&mut self) -> Option<watch::Receiver<()>> {
-        (!self.stop.swap(true, Ordering::AcqRel)).then(|| self.end.clone())
+    /// Stops it; what is returned is closed when all is recorded.
+    pub(super) fn stop(&self) -> watch::Receiver<()> {
+        self.stop.store(true, Ordering::Release);
+        self.end.clone()
     }
 
     /// What was recorded, an encoded `DataSet`, and how many samples found no room. Nothing while it runs.

@@ -12,7 +12,7 @@ use super::{WireError, v1};
 pub(super) fn shares(shares: &[ShareSample]) -> v1::Shares {
     v1::Shares {
         from_delta: deltas(shares.iter().map(|share| share.from.0)),
-        lasting: shares.iter().map(|share| (share.at - share.from).0).collect(),
+        lasting: shares.iter().map(|share| share.at.0.wrapping_sub(share.from.0)).collect(),
         socket: shares.iter().map(|share| share.socket).collect(),
         ours: shares.iter().map(|share| share.ours).collect(),
         others: shares.iter().map(|share| share.others).collect(),

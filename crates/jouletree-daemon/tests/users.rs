@@ -1,0 +1,93 @@
+//! Other users of the machine: they see their own processes, and the rest slowly or not at all. Needs root, to become
+//! another user.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod common;
+
+use std::fs;
+use std::process::Command;
+
+use common::{Busy, Daemon, MS};
+use jouletree_daemon::client::{Address, Client};
+use jouletree_daemon::policy::Foreign;
+use jouletree_meter::station::Watch;
+
+/// Another user of this machine: this test's own program, run again as `nobody`.
+fn as_nobody(daemon: &Daemon, pid: u32) -> Option<String> {
+    let user = rustix::process::geteuid();
+    if !user.is_root() {
+        eprintln!("SKIP: only root can become another user");
+        return None;
+    }
+    let this = std::env::current_exe().unwrap();
+    // Where programs are built need not be open to all.
+    let program = daemon.folder.path().join("as-nobody");
+    fs::copy(this, &program).unwrap();
+    let output = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&program)
+        .args(["--exact", "another_user", "--ignored", "--nocapture"])
+        .env("JOULETREE_TEST_SOCKET", &daemon.ways.socket)
+        .env("JOULETREE_TEST_PID", pid.to_string())
+        .current_dir(daemon.folder.path())
+        .output();
+    match output {
+        Ok(output) => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
+        Err(error) => {
+            eprintln!("SKIP: setpriv cannot be run: {error}");
+            None
+        }
+    }
+}
+
+#[test]
+#[ignore = "run by other tests, as another user"]
+fn another_user() {
+    let (Ok(socket), Ok(pid)) = (std::env::var("JOULETREE_TEST_SOCKET"), std::env::var("JOULETREE_TEST_PID"))
+    else {
+        return;
+    };
+    let client = match Client::connect(&Address::Unix(socket.into())) {
+        Ok(client) => client,
+        Err(error) => return println!("connect: {error}"),
+    };
+    let own = Busy::start();
+    let targets = [("own", Some(own.0.id())), ("foreign", pid.parse().ok()), ("machine", None)];
+    for (name, pid) in targets {
+        match client.watch(Watch { pid, period: MS }) {
+            Ok(session) => println!("{name}: {}", session.period().0),
+            Err(error) => println!("{name}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn another_user_sees_its_own_and_the_rest_slowly() {
+    let daemon = Daemon::start(|config, _| config.socket.mode = 0o666);
+    let busy = Busy::start();
+    let Some(said) = as_nobody(&daemon, busy.0.id()) else { return };
+    assert!(said.contains("own: 1000000\n"), "{said}");
+    assert!(said.contains("foreign: 10000000\n"), "{said}");
+    assert!(said.contains("machine: 10000000\n"), "{said}");
+}
+
+#[test]
+fn another_user_is_refused_where_that_is_wanted() {
+    let daemon = Daemon::start(|config, _| {
+        config.socket.mode = 0o666;
+        config.foreign = Foreign::Refuse;
+    });
+    let busy = Busy::start();
+    let Some(said) = as_nobody(&daemon, busy.0.id()) else { return };
+    assert!(said.contains("own: 1000000\n"), "{said}");
+    assert!(said.contains("foreign: the daemon refuses: the process belongs to another user"), "{said}");
+}
+
+#[test]
+fn who_is_not_in_the_group_is_told_how_to_get_in() {
+    let daemon = Daemon::start(|_, _| {});
+    let Some(said) = as_nobody(&daemon, 1) else { return };
+    assert!(said.contains("connect: you may not use"), "{said}");
+    assert!(said.contains("usermod -aG"), "{said}");
+}
