@@ -19,7 +19,6 @@ use jouletree_daemon::wire::v1::meter_client::MeterClient;
 use jouletree_daemon::wire::v1::watch_request::Request;
 use jouletree_daemon::{Config, Tcp, Token};
 use jouletree_meter::station::{Feed, Next};
-use jouletree_model::Nanos;
 use tonic::Code;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 
@@ -101,7 +100,9 @@ fn the_network_sees_no_finer_than_the_floor() {
         }
     };
     let times: Vec<_> = batch.samples.iter().filter(|sample| sample.sensor == 0).map(|sample| sample.at).collect();
-    assert!(times.windows(2).all(|pair| pair[1] - pair[0] > Nanos(5_000_000)), "{times:?}");
+    // A reading may be late, yet there are no more of them.
+    let most = (times[times.len() - 1] - times[0]).0 / FLOOR.0 + 2;
+    assert!(i64::try_from(times.len()).unwrap() <= most, "{times:?}");
     let status = client.status().unwrap();
     assert_eq!((status.session_count, status.sessions.len()), (1, 0), "it does not see who else is served");
 }

@@ -124,10 +124,9 @@ fn clients_are_kept_apart_by_process() {
             let tasks = data.process.iter().flat_map(|sample| &sample.reading).map(|task| task.task_id);
             assert!(!data.process.is_empty() && tasks.into_iter().all(|task| task == pid));
             // The floor of strangers, whatever they ask for; at the end sensors are read once more.
-            let mut times: Vec<u64> = data.rapl.iter().map(|sample| sample.timestamp).collect();
-            times.pop();
-            let least = times.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap();
-            assert!(least >= 5, "{times:?}");
+            let times: Vec<u64> = data.rapl.iter().map(|sample| sample.timestamp).collect();
+            let most = (times[times.len() - 1] - times[0]) / 10 + 3;
+            assert!(times.len() as u64 <= most, "{times:?}");
             let counts: Vec<u64> = data.rapl.iter().filter_map(|sample| sample.reading.first()?.package).collect();
             assert!(counts.is_sorted() && counts[0] < counts[counts.len() - 1], "ever growing");
             let user = |at: usize| data.process[at].reading[0].user.unwrap();

@@ -7,11 +7,19 @@ mod common;
 
 use std::fs;
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use common::{Busy, Daemon, MS};
 use jouletree_daemon::client::{Address, Client};
 use jouletree_daemon::policy::Foreign;
 use jouletree_meter::station::Watch;
+
+/// A program that is being written cannot be run, and a process that another test starts meanwhile still writes it for
+/// an instant: one after the other.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Another user of this machine: this test's own program, run again as `nobody`.
 fn as_nobody(daemon: &Daemon, pid: u32) -> Option<String> {
@@ -33,7 +41,7 @@ fn as_nobody(daemon: &Daemon, pid: u32) -> Option<String> {
         .current_dir(daemon.folder.path())
         .output();
     match output {
-        Ok(output) => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
+        Ok(output) => Some(String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()),
         Err(error) => {
             eprintln!("SKIP: setpriv cannot be run: {error}");
             None
@@ -64,6 +72,7 @@ fn another_user() {
 
 #[test]
 fn another_user_sees_its_own_and_the_rest_slowly() {
+    let _alone = alone();
     let daemon = Daemon::start(|config, _| config.socket.mode = 0o666);
     let busy = Busy::start();
     let Some(said) = as_nobody(&daemon, busy.0.id()) else { return };
@@ -74,6 +83,7 @@ fn another_user_sees_its_own_and_the_rest_slowly() {
 
 #[test]
 fn another_user_is_refused_where_that_is_wanted() {
+    let _alone = alone();
     let daemon = Daemon::start(|config, _| {
         config.socket.mode = 0o666;
         config.foreign = Foreign::Refuse;
@@ -86,6 +96,7 @@ fn another_user_is_refused_where_that_is_wanted() {
 
 #[test]
 fn who_is_not_in_the_group_is_told_how_to_get_in() {
+    let _alone = alone();
     let daemon = Daemon::start(|_, _| {});
     let Some(said) = as_nobody(&daemon, 1) else { return };
     assert!(said.contains("connect: you may not use"), "{said}");
