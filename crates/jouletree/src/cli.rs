@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use jouletree_model::Nanos;
 
 use crate::meters::MeterArgs;
+use crate::top::TopArgs;
 
 /// Energy accounting for deep learning: which layer, which operation, on which device, used how many joules.
 #[derive(Parser)]
@@ -38,6 +39,9 @@ pub enum Command {
     /// Show where the joules of a run went
     #[command(after_help = SHOW_EXAMPLES)]
     Show(ShowArgs),
+    /// Show the power of this machine, a process or a command, live
+    #[command(after_help = crate::top::EXAMPLES)]
+    Top(TopArgs),
     /// Stop, and become a command when told to go on; for jouletree itself
     #[command(hide = true)]
     Launch(LaunchArgs),

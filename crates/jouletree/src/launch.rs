@@ -32,12 +32,21 @@ pub struct Launched {
 impl Launched {
     /// Starts a command that does nothing until [`Launched::go`].
     pub fn hold(command: &[OsString], output: impl Fn() -> Stdio) -> Result<Launched> {
+        Launched::start(command, Stdio::inherit(), output)
+    }
+
+    /// The same with nothing to read: the keys of the terminal are somebody else's.
+    pub fn hold_apart(command: &[OsString], output: impl Fn() -> Stdio) -> Result<Launched> {
+        Launched::start(command, Stdio::null(), output)
+    }
+
+    fn start(command: &[OsString], input: Stdio, output: impl Fn() -> Stdio) -> Result<Launched> {
         let Some(program) = command.first() else { bail!("there is no command; give one after `--`") };
         check(program)?;
         let this = env::current_exe().context("cannot find the file of this program")?;
         let signals = signals::listen()?;
         let mut starter = Command::new(this);
-        starter.arg(VERB).arg("--").args(command).stdout(output()).stderr(output());
+        starter.arg(VERB).arg("--").args(command).stdin(input).stdout(output()).stderr(output());
         let child = starter.spawn().with_context(|| format!("cannot start `{}`", program.display()))?;
         let launched = Launched { child, signals, is_held: true };
         // It stops itself, or has ended because it could not; either is seen.

@@ -18,6 +18,7 @@ mod show;
 mod signals;
 mod tables;
 mod timings;
+mod top;
 
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Command::Inspect(arguments) => inspect::run(&arguments).map(ExitCode::from),
         Command::Record(arguments) => record::run(&arguments),
         Command::Show(arguments) => show::run(&arguments).map(ExitCode::from),
+        Command::Top(arguments) => top::run(&arguments).map(ExitCode::from),
         Command::Launch(arguments) => Ok(ExitCode::from(launch::become_command(&arguments.command))),
     };
     outcome.unwrap_or_else(|error| {

@@ -53,7 +53,7 @@ pub struct DeviceRow<'a> {
 }
 
 #[derive(Serialize)]
-struct SamplerRow<'a> {
+pub struct SamplerRow<'a> {
     wakes: u64,
     missed: u64,
     overruns: u64,
@@ -135,7 +135,8 @@ pub fn device_rows<'a>(recording: &'a Recording) -> Vec<DeviceRow<'a>> {
     recording.balance.iter().map(row).collect()
 }
 
-fn sampler(record: &SamplerRecord) -> SamplerRow<'_> {
+/// How well sensors were read on time.
+pub fn sampler(record: &SamplerRecord) -> SamplerRow<'_> {
     SamplerRow {
         wakes: record.wakes,
         missed: record.missed,

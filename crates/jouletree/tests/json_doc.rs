@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use common::*;
+use fake_powercap::{Fake, Layout, Player};
 use serde_json::Value;
 
 fn documentation() -> String {
@@ -122,6 +123,35 @@ fn recorded(result: &Value, keys: &mut BTreeMap<String, BTreeSet<String>>) {
     }
 }
 
+/// The keys of every kind of object in a line of the live view.
+fn watched(line: &Value, keys: &mut BTreeMap<String, BTreeSet<String>>) {
+    let mut note = |kind: &str, object: &Value| {
+        let fields = object.as_object().expect("an object").keys().cloned();
+        keys.entry(kind.to_owned()).or_default().extend(fields);
+    };
+    note("Instant", line);
+    for (kind, key) in
+        [("Live device", "devices"), ("Socket", "sockets"), ("Process", "processes"), ("Incident", "incidents")]
+    {
+        list(line, key).iter().for_each(|row| note(kind, row));
+    }
+    note("Live tree", &line["tree"]);
+    note("Sampler", &line["sampler"]);
+}
+
+/// Lines of the live view of this test, on a zone that cannot be read after a while.
+fn live() -> Vec<Value> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = "at 3s package-0 refuse\n".parse().expect("a script");
+    let fake = Fake::new(folder.path(), Layout::Client, &script).expect("a tree");
+    let _player = Player::start(fake);
+    let mut command = jouletree();
+    command.args(["top", "--format", "json", "--count", "12", "--interval", "0.5"]);
+    command.arg(std::process::id().to_string()).env("JOULETREE_SYS_ROOT", folder.path());
+    let lines = ended(command.output().expect("the command starts")).ok();
+    lines.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+}
+
 #[test]
 fn every_field_is_documented_and_there() {
     let files = Files::new();
@@ -148,6 +178,7 @@ fn every_field_is_documented_and_there() {
     let run_folder = files.path("recorded");
     recordings::record(run_folder.as_ref(), 1, 8);
     recorded(&run(["show", &run_folder, "--format", "json"]).json(), &mut keys);
+    live().iter().for_each(|line| watched(line, &mut keys));
     assert_eq!(keys, documented());
 }
 

@@ -43,6 +43,22 @@ pub enum What {
     Ended,
 }
 
+impl What {
+    /// What sort of incident it is, in one word, as it is written in files.
+    pub fn word(&self) -> &'static str {
+        match self {
+            What::Lost(_) => "lost",
+            What::Recovered => "recovered",
+            What::Still(_) => "still",
+            What::Moves => "moves",
+            What::Late { .. } => "late",
+            What::ClockStep(_) => "clock-step",
+            What::Suspend(_) => "suspend",
+            What::Ended => "ended",
+        }
+    }
+}
+
 impl fmt::Display for What {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -8,6 +8,7 @@
 //! What this cannot know: two hardware threads of one core count as two CPUs, frequency is not looked at, and on
 //! machines with several sockets the place of a thread between two looks is where it was last.
 
+mod census;
 mod discover;
 mod idle;
 pub(crate) mod kept;
@@ -31,6 +32,7 @@ mod tree;
 #[cfg(test)]
 mod tree_tests;
 
+pub use census::{Census, Listed, Pass};
 pub use idle::IdleLearner;
 pub use machine::{CpuTicks, Machine, SocketTicks};
 pub use meter::{ShareMeter, ShareSample};

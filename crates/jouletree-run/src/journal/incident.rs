@@ -6,7 +6,7 @@ use arrow_array::types::{Int64Type, UInt16Type, UInt64Type};
 use arrow_array::{ArrayRef, StringArray};
 use arrow_schema::DataType::{self, Int64, UInt16, UInt64, Utf8};
 use jouletree_meter::Mono;
-use jouletree_meter::sampler::{Incident, What};
+use jouletree_meter::sampler::Incident;
 
 use super::row::{Columns, Row, cell, column, optional};
 use super::samples::is_instant;
@@ -23,18 +23,8 @@ pub(crate) struct IncidentRow {
 
 impl From<&Incident> for IncidentRow {
     fn from(incident: &Incident) -> IncidentRow {
-        let kind = match incident.what {
-            What::Lost(_) => "lost",
-            What::Recovered => "recovered",
-            What::Still(_) => "still",
-            What::Moves => "moves",
-            What::Late { .. } => "late",
-            What::ClockStep(_) => "clock-step",
-            What::Suspend(_) => "suspend",
-            What::Ended => "ended",
-        };
         let text = incident.what.to_string();
-        IncidentRow { at: incident.at, sensor: incident.sensor, kind: kind.to_owned(), text }
+        IncidentRow { at: incident.at, sensor: incident.sensor, kind: incident.what.word().to_owned(), text }
     }
 }
 

@@ -1,0 +1,110 @@
+//! `jouletree top`: live power in the terminal, or as lines.
+//!
+//! [`state`] makes a [`view`] of what the meters bring and knows nothing of terminals; [`screen`], [`lines`] and [`json`]
+//! show a view and know nothing of meters; [`input`] turns keys into choices. This module brings them together.
+
+mod args;
+mod command;
+mod gauge;
+mod history;
+mod input;
+mod json;
+mod ledger;
+mod lines;
+mod output;
+mod screen;
+mod socket;
+mod state;
+mod terminal;
+mod view;
+mod watching;
+mod words;
+
+use std::io::{IsTerminal, stdout};
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+
+pub use args::{EXAMPLES, TopArgs, TopFormat};
+
+use command::Command;
+use output::{Output, Wish};
+use state::Subject;
+use watching::Watching;
+
+use crate::signals;
+
+/// How long the meters are waited for before keys are looked at again.
+const TURN: Duration = Duration::from_millis(50);
+
+/// Shows power until the user, the command or the count ends it; what to exit with.
+pub fn run(arguments: &TopArgs) -> Result<u8> {
+    let format = arguments.format.unwrap_or(match stdout().is_terminal() {
+        true => TopFormat::Screen,
+        false => TopFormat::Text,
+    });
+    if format == TopFormat::Screen && !stdout().is_terminal() {
+        bail!("standard output is no terminal, so there is no screen; use `--format text` or `--format json`");
+    }
+    // A command's signals are passed on; without one they are ours.
+    let (mut command, signals) = match arguments.command.as_slice() {
+        [] => (None, Some(signals::listen_to_all()?)),
+        words => (Some(Command::hold(words)?), None),
+    };
+    let is_stopped = || signals.as_ref().is_some_and(|signals| signals.try_recv().is_ok());
+    let subject = subject(arguments, command.as_ref());
+    let mut watching = Watching::start(arguments, subject)?;
+    let mut output = Output::open(format)?;
+    if let Some(command) = &mut command {
+        command.go()?;
+    }
+    let mut code = 0;
+    let mut updates = 0;
+    output.show(&watching.view())?;
+    loop {
+        if watching.turn(TURN)? {
+            updates += 1;
+            if output.show(&watching.view())? == Wish::End || arguments.count.is_some_and(|count| updates >= count)
+            {
+                break;
+            }
+        }
+        let wish = output.listen(&watching.view())?;
+        match (&mut command, wish) {
+            (None, Wish::End | Wish::Interrupt) => break,
+            (None, Wish::GoOn) if is_stopped() || watching.is_over() => break,
+            (None, Wish::GoOn) => {}
+            // What runs is the user's: it is interrupted on request, and otherwise waited for.
+            (Some(command), Wish::Interrupt) => command.interrupt(),
+            (Some(_), Wish::End) => {
+                output = Output::Nothing;
+                eprintln!("the command goes on; Ctrl-C interrupts it");
+            }
+            (Some(_), Wish::GoOn) => {}
+        }
+        if let Some(command) = &mut command
+            && let Some(ended) = command.ended()?
+        {
+            code = ended;
+            break;
+        }
+    }
+    let view = watching.end();
+    // Only now may anything else be written.
+    drop(output);
+    if format != TopFormat::Json {
+        crate::print(&lines::summary(&view))?;
+    }
+    if let Some(command) = command {
+        command.tell_where_its_output_is();
+    }
+    Ok(code)
+}
+
+fn subject(arguments: &TopArgs, command: Option<&Command>) -> Subject {
+    match (command, arguments.pid) {
+        (Some(command), _) => Subject { pid: Some(command.pid()), words: command.words().to_owned() },
+        (None, Some(pid)) => Subject { pid: Some(pid), words: format!("process {pid}") },
+        (None, None) => Subject { pid: None, words: "this machine".to_owned() },
+    }
+}

@@ -1,0 +1,288 @@
+//! The state of the live view: batches of a session and passes over the processes come in, a [`View`] goes out. Nothing
+//! here reads a clock, a file or a key, so that scripts can play it.
+
+use std::collections::VecDeque;
+
+use jouletree_meter::resources::ResourceSample;
+use jouletree_meter::sampler::{Incident, Stats};
+use jouletree_meter::share::{Pass, ShareSample};
+use jouletree_meter::station::Batch;
+use jouletree_meter::{Anchor, Anchors, Mono, SensorInfo};
+use jouletree_model::{DeviceClass, Joules, Kind, Nanos, Watts};
+
+use super::gauge::{Gauge, NOW};
+use super::ledger::Ledger;
+use super::socket::Socket;
+use super::view::{DeviceRow, IncidentRow, SocketRow, TreeRow, View};
+
+/// So many incidents are kept.
+const INCIDENTS: usize = 100;
+
+/// What is watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subject {
+    /// The first process of the tree; `None` for the machine.
+    pub pid: Option<u32>,
+    /// In words.
+    pub words: String,
+}
+
+/// Everything that is known so far.
+#[derive(Debug)]
+pub struct State {
+    subject: Subject,
+    gauges: Vec<Gauge>,
+    /// For each gauge the socket that it meters, by its place.
+    metered: Vec<Option<usize>>,
+    sockets: Vec<Socket>,
+    /// Whether the only gauge of a processor stands for all sockets, as an estimate does.
+    is_for_all: bool,
+    ledger: Ledger,
+    began: Option<Mono>,
+    now: Mono,
+    anchor: Option<Anchor>,
+    resources: Option<ResourceSample>,
+    is_over: bool,
+    incidents: VecDeque<IncidentRow>,
+    told: u64,
+    lost: u64,
+}
+
+impl State {
+    /// Nothing is known yet of these sensors. Processes are passed over once in an `interval`.
+    pub fn new(sensors: &[SensorInfo], subject: Subject, interval: Nanos) -> State {
+        let gauges: Vec<Gauge> = sensors.iter().cloned().map(Gauge::new).collect();
+        let (now, patience) = (interval.max(NOW), interval + interval + NOW);
+        let mut sockets = Vec::new();
+        let metered = sensors
+            .iter()
+            .map(|info| {
+                let is_socket = info.device.class() == DeviceClass::Cpu && info.domain.is_none();
+                is_socket.then(|| {
+                    sockets.push(Socket::new(info.device.index(), now, patience));
+                    sockets.len() - 1
+                })
+            })
+            .collect();
+        let is_estimated = sensors.iter().all(|info| info.kind >= Kind::Estimated || info.domain.is_some());
+        State {
+            is_for_all: sockets.len() == 1 && is_estimated,
+            ledger: Ledger::new(subject.pid),
+            subject,
+            gauges,
+            metered,
+            sockets,
+            began: None,
+            now: Mono::default(),
+            anchor: None,
+            resources: None,
+            is_over: false,
+            incidents: VecDeque::new(),
+            told: 0,
+            lost: 0,
+        }
+    }
+
+    /// Takes what a session brought.
+    pub fn take(&mut self, batch: &Batch) {
+        for sample in &batch.samples {
+            self.began.get_or_insert(sample.at);
+            self.now = self.now.max(sample.at);
+            let place = usize::from(sample.sensor);
+            let Some(increment) = self.gauges.get_mut(place).and_then(|gauge| gauge.take(*sample)) else {
+                continue;
+            };
+            let socket = self.metered.get(place).copied().flatten().and_then(|place| self.sockets.get_mut(place));
+            if let Some(socket) = socket {
+                socket.used(increment);
+            }
+        }
+        self.anchor = batch.anchors.last().copied().or(self.anchor);
+        self.resources = batch.resources.last().copied().or(self.resources);
+        self.lost = self.lost.saturating_add(batch.lost);
+        batch.incidents.iter().for_each(|incident| self.tell(incident));
+        self.share(&batch.shares);
+    }
+
+    /// Takes a pass over all processes. Where no tree is watched its shares are those of the machine.
+    pub fn pass(&mut self, pass: &Pass) {
+        if self.subject.pid.is_none() {
+            self.share(&pass.shares);
+        }
+        let energies: Vec<Joules> = self.sockets.iter_mut().map(Socket::hand_out).collect();
+        let (sockets, is_for_all) = (&self.sockets, self.is_for_all);
+        self.ledger.charge(pass, &energies, |process| match is_for_all {
+            true => Some(0),
+            false => sockets.iter().position(|socket| socket.number() == process.socket),
+        });
+    }
+
+    /// Takes what sensors learned about themselves.
+    pub fn learn(&mut self, sensors: &[SensorInfo]) {
+        self.gauges.iter_mut().zip(sensors).for_each(|(gauge, info)| gauge.learn(info));
+    }
+
+    /// All processes of the tree have ended.
+    pub fn is_over(&mut self) {
+        self.is_over = true;
+    }
+
+    /// Nothing more will come: what waits for a share is cut by what is known.
+    pub fn finish(&mut self) {
+        self.sockets.iter_mut().for_each(Socket::finish);
+        let left = self.sockets.iter_mut().map(Socket::hand_out).sum();
+        self.ledger.close(left);
+    }
+
+    /// What there is to show.
+    pub fn view(&self, sampler: Stats) -> View {
+        let devices: Vec<DeviceRow> = self.in_order().map(|gauge| self.device(gauge)).collect();
+        let added: Vec<&DeviceRow> = devices.iter().filter(|row| is_added(row)).collect();
+        let sockets: Vec<SocketRow> = self.sockets.iter().map(|socket| self.socket(socket)).collect();
+        View {
+            subject: self.subject.words.clone(),
+            wall: self.wall(self.now),
+            elapsed: self.began.map_or(Nanos(0), |began| self.now - began),
+            kind: added.iter().map(|row| row.kind).max(),
+            power: sum(added.iter().map(|row| row.power)).filter(|_| !added.is_empty()),
+            energy: added.iter().map(|row| row.energy).sum(),
+            own_power: sum(sockets.iter().map(|row| row.powers.map(|powers| powers.own)))
+                .filter(|_| !sockets.is_empty()),
+            own_energy: sockets.iter().map(|row| row.sum.own).sum(),
+            devices,
+            sockets,
+            tree: self.subject.pid.map(|_| self.tree()),
+            processes: self.ledger.entries().cloned().collect(),
+            ended: self.ledger.ended(),
+            unlisted: self.ledger.unlisted(),
+            incidents: self.incidents.iter().cloned().collect(),
+            sampler,
+            lost: self.lost,
+        }
+    }
+
+    fn wall(&self, at: Mono) -> Option<Nanos> {
+        let mut anchors = Anchors::default();
+        anchors.push(self.anchor?);
+        anchors.wall(at)
+    }
+
+    /// Gauges by device, the whole before its parts.
+    fn in_order(&self) -> impl Iterator<Item = &Gauge> {
+        let mut gauges: Vec<&Gauge> = self.gauges.iter().collect();
+        gauges.sort_by_key(|gauge| {
+            let info = gauge.info();
+            (
+                info.device.host().to_owned(),
+                info.device.class() == DeviceClass::Machine,
+                info.device.clone(),
+                info.domain.clone(),
+            )
+        });
+        gauges.into_iter()
+    }
+
+    fn device(&self, gauge: &Gauge) -> DeviceRow {
+        let info = gauge.info();
+        let power = gauge.power(self.now);
+        let interval = power
+            .zip(info.quality.bounds)
+            .map(|(power, bounds)| (Watts(power.0 * bounds.low), Watts(power.0 * bounds.high)));
+        DeviceRow {
+            device: info.device.clone(),
+            domain: info.domain.clone(),
+            kind: info.kind,
+            source: info.source.clone(),
+            power,
+            interval,
+            minute: gauge.history().minute(self.now),
+            energy: gauge.energy(),
+            known: gauge.known(),
+        }
+    }
+
+    fn socket(&self, socket: &Socket) -> SocketRow {
+        SocketRow {
+            socket: socket.number(),
+            powers: socket.powers(self.now),
+            sum: socket.sum(),
+            waiting: socket.waiting(),
+        }
+    }
+
+    fn tree(&self) -> TreeRow {
+        let Some(used) = self.resources.filter(|_| !self.is_over) else {
+            return TreeRow { is_over: self.is_over, ..TreeRow::default() };
+        };
+        TreeRow {
+            cpus: used.cpus,
+            memory: used.proportional.unwrap_or(used.resident),
+            processes: used.processes,
+            threads: used.threads,
+            is_over: false,
+        }
+    }
+
+    fn share(&mut self, shares: &[ShareSample]) {
+        match (self.sockets.as_mut_slice(), self.is_for_all) {
+            ([socket], true) => {
+                // Shares of one window follow each other.
+                shares.chunk_by(|one, other| one.at == other.at).for_each(|window| socket.share(mean(window)));
+            }
+            (sockets, _) => {
+                for share in shares {
+                    sockets.iter_mut().filter(|socket| socket.number() == share.socket).for_each(|socket| {
+                        socket.share(*share);
+                    });
+                }
+            }
+        }
+        let now = self.now;
+        self.sockets.iter_mut().for_each(|socket| socket.settle(now));
+    }
+
+    fn tell(&mut self, incident: &Incident) {
+        let info = incident.sensor.and_then(|sensor| self.gauges.get(usize::from(sensor))).map(Gauge::info);
+        let row = IncidentRow {
+            number: self.told,
+            elapsed: self.began.map_or(Nanos(0), |began| incident.at - began),
+            wall: self.wall(incident.at),
+            device: info.map(|info| info.device.clone()),
+            domain: info.and_then(|info| info.domain.clone()),
+            kind: incident.what.word(),
+            what: incident.what.to_string(),
+        };
+        self.told += 1;
+        self.incidents.push_back(row);
+        while self.incidents.len() > INCIDENTS {
+            self.incidents.pop_front();
+        }
+    }
+}
+
+/// The sum, when all of it is known.
+fn sum(powers: impl Iterator<Item = Option<Watts>>) -> Option<Watts> {
+    powers.map(|power| power.map(|power| power.0)).sum::<Option<f64>>().map(Watts)
+}
+
+/// Whether a device's energy is a part of the sum: parts are in their whole, and devices in a machine that is metered
+/// are still shown by themselves, the machine not.
+fn is_added(row: &DeviceRow) -> bool {
+    row.domain.is_none() && row.device.class() != DeviceClass::Machine
+}
+
+/// One share for all sockets, which are taken to be alike.
+fn mean(window: &[ShareSample]) -> ShareSample {
+    let mean = |part: fn(&ShareSample) -> f64| window.iter().map(part).sum::<f64>() / window.len() as f64;
+    let (ours, others, idle) = (mean(|share| share.ours), mean(|share| share.others), mean(|share| share.idle));
+    let own = mean(|share| share.own);
+    window
+        .first()
+        .map_or(ShareSample { from: Mono(0), at: Mono(0), socket: 0, ours, others, idle, own }, |first| {
+            ShareSample { ours, others, idle, own, ..*first }
+        })
+}
+
+#[cfg(test)]
+#[path = "state_tests.rs"]
+mod tests;
