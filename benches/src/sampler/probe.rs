@@ -82,7 +82,7 @@ impl Probe {
     fn station(&self) -> Result<Measured> {
         let sensors = self.sensors();
         let station = Station::start(sensors, &Roots::default(), station::Options::default())?;
-        let mut session = station.watch(Watch { pid: self.pid, period: self.period() })?;
+        let mut session = station.watch(Watch { pid: self.pid, period: self.period(), grid: None })?;
         std::thread::sleep(Duration::from_millis(300));
         let before = (clock::process_seconds(), Instant::now(), reads_of("sampler"), station.stats().wakes);
         while before.1.elapsed().as_secs_f64() < self.seconds {

@@ -57,6 +57,8 @@ pub struct Grant {
     pub why_longer: Option<String>,
     /// Whether it depends on the process staying the peer's own.
     pub only_own: bool,
+    /// What is seen is not the peer's own, and seen no finer than this, however many sessions there are.
+    pub floor: Option<Nanos>,
 }
 
 /// Why somebody may not watch a process.
@@ -83,16 +85,18 @@ impl Peer {
 /// What a peer is granted that wants to watch a target at a period.
 pub fn grant(peer: Peer, target: Target, period: Nanos, foreign: Foreign) -> Result<Grant, Refused> {
     let whose = match target {
-        _ if peer.is_root() => return Ok(Grant { period, why_longer: None, only_own: false }),
+        _ if peer.is_root() => return Ok(Grant { period, why_longer: None, only_own: false, floor: None }),
         Target::Process(owner) if peer.owns(owner) => {
-            return Ok(Grant { period, why_longer: None, only_own: period < FLOOR || foreign == Foreign::Refuse });
+            let only_own = period < FLOOR || foreign == Foreign::Refuse;
+            return Ok(Grant { period, why_longer: None, only_own, floor: None });
         }
         Target::Process(_) if foreign == Foreign::Refuse => return Err(Refused),
         Target::Process(_) => "a process of another user",
         Target::Machine => "the machine as a whole",
     };
     let why = || format!("{whose} is shown every {FLOOR} at most: finer energy would tell what others compute");
-    Ok(Grant { period: period.max(FLOOR), why_longer: (period < FLOOR).then(why), only_own: false })
+    let why_longer = (period < FLOOR).then(why);
+    Ok(Grant { period: period.max(FLOOR), why_longer, only_own: false, floor: Some(FLOOR) })
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ fn ten_clients_see_the_same() {
 fn two_sessions_watch_one_process() {
     let daemon = Daemon::start(|_, _| {});
     let (client, mut busy) = (daemon.client(), Busy::start());
-    let watch = |period| Watch { pid: Some(busy.0.id()), period };
+    let watch = |period| Watch { pid: Some(busy.0.id()), period, grid: None };
     let mut fine = client.watch(watch(MS)).unwrap();
     let mut coarse = client.watch(watch(Nanos(50_000_000))).unwrap();
     let status = client.status().unwrap();
@@ -218,7 +218,7 @@ fn nonsense_is_refused_with_a_reason() {
     let refused = |watch| client.watch(watch).unwrap_err().to_string();
     assert!(refused(machine(Nanos(1))).contains("choose one from 1 ms to 1 s"));
     assert!(refused(machine(Nanos(-5))).contains("choose one from 1 ms to 1 s"));
-    assert!(refused(Watch { pid: Some(u32::MAX), period: MS }).contains("there is no process"));
-    assert!(refused(Watch { pid: Some(std::process::id()), period: MS }).contains("monitor itself"));
+    assert!(refused(Watch { pid: Some(u32::MAX), period: MS, grid: None }).contains("there is no process"));
+    assert!(refused(Watch { pid: Some(std::process::id()), period: MS, grid: None }).contains("monitor itself"));
     let _: v1::StatusResponse = client.status().unwrap();
 }

@@ -63,7 +63,7 @@ fn another_user() {
     let own = Busy::start();
     let targets = [("own", Some(own.0.id())), ("foreign", pid.parse().ok()), ("machine", None)];
     for (name, pid) in targets {
-        match client.watch(Watch { pid, period: MS }) {
+        match client.watch(Watch { pid, period: MS, grid: None }) {
             Ok(session) => println!("{name}: {}", session.period().0),
             Err(error) => println!("{name}: {error}"),
         }

@@ -77,8 +77,10 @@ fn sessions_of_different_periods_get_what_they_asked_for() {
     let busy = Busy::start();
     let wishes =
         [(Some(busy.0.id()), Nanos(2_000_000)), (Some(busy.0.id()), Nanos(10_000_000)), (None, Nanos(40_000_000))];
-    let mut sessions: Vec<(Session, Nanos)> =
-        wishes.into_iter().map(|(pid, period)| (station.watch(Watch { pid, period }).unwrap(), period)).collect();
+    let mut sessions: Vec<(Session, Nanos)> = wishes
+        .into_iter()
+        .map(|(pid, period)| (station.watch(Watch { pid, period, grid: None }).unwrap(), period))
+        .collect();
     std::thread::sleep(Duration::from_millis(1200));
     for (session, period) in &mut sessions {
         session.stop();
@@ -125,8 +127,8 @@ fn a_tree_has_shares_and_resources_until_the_very_end() {
 fn a_session_that_nobody_empties_loses_its_oldest_and_says_so() {
     let options = Options { most_waiting: 1500, ..Options::default() };
     let (station, _player, _folder) = station("package-0: 60W", options);
-    let mut lazy = station.watch(Watch { pid: None, period: MS }).unwrap();
-    let mut eager = station.watch(Watch { pid: None, period: MS }).unwrap();
+    let mut lazy = station.watch(Watch { period: MS, ..Watch::default() }).unwrap();
+    let mut eager = station.watch(Watch { period: MS, ..Watch::default() }).unwrap();
     let mut taken = Vec::new();
     let until = Instant::now() + Duration::from_millis(1500);
     while Instant::now() < until {
@@ -150,12 +152,36 @@ fn a_session_that_nobody_empties_loses_its_oldest_and_says_so() {
     assert!((joules / seconds - 60.0).abs() < 2.0, "{joules} J in {seconds} s");
 }
 
+/// However many sessions somebody opens, at whatever time and period: one reading in a stretch of the grid is all there
+/// is to see.
+#[test]
+fn sessions_on_a_grid_show_no_more_together_than_one_alone() {
+    let (station, _player, _folder) = station("package-0: 60W", Options::default());
+    let _fast = station.watch(Watch { period: MS, ..Watch::default() }).unwrap();
+    let grid = Nanos(10_000_000);
+    let mut sessions = Vec::new();
+    for number in 0..6 {
+        let period = Nanos(grid.0 + number * 700_000);
+        sessions.push(station.watch(Watch { period, grid: Some(grid), ..Watch::default() }).unwrap());
+        std::thread::sleep(Duration::from_micros(130_300));
+    }
+    let mut seen = std::collections::BTreeMap::<i64, std::collections::BTreeSet<i64>>::new();
+    for session in &mut sessions {
+        session.stop();
+        for sample in samples(&rest(session)).iter().filter(|sample| sample.sensor == 0) {
+            seen.entry(sample.at.0 / grid.0).or_default().insert(sample.at.0);
+        }
+    }
+    assert!(seen.len() > 30, "{}", seen.len());
+    assert!(seen.values().all(|instants| instants.len() == 1), "{seen:?}");
+}
+
 #[test]
 fn what_cannot_be_watched_is_refused() {
     let (station, _player, _folder) = station("package-0: 60W", Options::default());
-    let error = station.watch(Watch { pid: Some(u32::MAX >> 2), period: MS }).unwrap_err();
+    let error = station.watch(Watch { pid: Some(u32::MAX >> 2), ..Watch::default() }).unwrap_err();
     assert!(matches!(&error, SessionError::Watch(_)), "{error}");
-    let error = station.watch(Watch { pid: None, period: Nanos(10) }).unwrap_err();
+    let error = station.watch(Watch { period: Nanos(10), ..Watch::default() }).unwrap_err();
     assert!(error.to_string().contains("choose one from 1 ms to 1 s"), "{error}");
 }
 

@@ -27,7 +27,7 @@ pub fn run(arguments: &RecordArgs) -> Result<ExitCode> {
     let roots = arguments.meters.sources().roots;
     let station = Station::start(inventory.into_sensors(), &roots, Options::default())?;
     let mut subject = Subject::start(arguments)?;
-    let watch = Watch { pid: subject.pid(), period: arguments.period };
+    let watch = Watch { pid: subject.pid(), period: arguments.period, grid: None };
     let feed: Box<dyn Feed> = Box::new(station.watch(watch)?);
     let command = arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let header = RecordingHeader::new(&roots, command, subject.pid(), &feed.sensors()).with_period(watch.period);

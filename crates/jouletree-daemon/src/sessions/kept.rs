@@ -78,10 +78,10 @@ impl Kept {
 
     /// Forgets all batches up to this one: their client has them.
     pub fn acknowledge(&mut self, number: u64) {
-        while let Some(entry) = self.entries.pop_front_if(|entry| entry.number <= number) {
-            self.bytes -= entry.batch.len();
-        }
-        while self.fallen.pop_front_if(|fallen| fallen.number <= number).is_some() {}
+        let known = self.entries.partition_point(|entry| entry.number <= number);
+        self.bytes -= self.entries.drain(..known).map(|entry| entry.batch.len()).sum::<usize>();
+        let known = self.fallen.partition_point(|fallen| fallen.number <= number);
+        self.fallen.drain(..known);
     }
 
     /// The first batch that is left for a client that has all up to `next`.

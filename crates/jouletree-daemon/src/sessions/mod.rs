@@ -99,7 +99,7 @@ impl Sessions {
             grant.period = self.shortest;
             grant.why_longer = Some(format!("this daemon grants periods of {} at least", self.shortest));
         }
-        let watch = Watch { pid: start.pid, period: grant.period };
+        let watch = Watch { pid: start.pid, period: grant.period, grid: grant.floor };
         let _one_at_a_time = self.beginning.lock().unwrap_or_else(PoisonError::into_inner);
         self.check_room(peer)?;
         let session = self.station.watch(watch).map_err(|error| match error {

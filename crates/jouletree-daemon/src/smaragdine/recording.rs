@@ -17,6 +17,7 @@ use tonic::Status;
 use super::energy::Energy;
 use super::ledger::{Account, Ledger};
 use super::machine::{Cpus, tasks};
+use crate::policy::FLOOR;
 use crate::wire::smaragdine as wire;
 
 /// How often new processes are looked for and batches are taken.
@@ -54,7 +55,9 @@ impl Recording {
         })?;
         let cpus = Cpus::open(&roots).map_err(|error| Status::failed_precondition(error.to_string()))?;
         let failed = |error: SessionError| Status::failed_precondition(error.to_string());
-        let session = station.watch(Watch { pid: None, period }).map_err(failed)?;
+        let session = station
+            .watch(Watch { pid: None, period, grid: (period >= FLOOR).then_some(FLOOR) })
+            .map_err(failed)?;
         let energy = Energy::new(&session.ending().sensors, &roots);
         let (stop, done) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(None)));
         let (ending, end) = watch::channel(());

@@ -106,7 +106,7 @@ impl Drop for Busy {
 }
 
 pub fn machine(period: Nanos) -> Watch {
-    Watch { pid: None, period }
+    Watch { period, ..Watch::default() }
 }
 
 /// Everything for a while.

@@ -22,11 +22,23 @@ pub(super) struct Member {
     pub period: Nanos,
     queue: Arc<Queue>,
     tree: Option<(ShareMeter, Option<ResourceLog>)>,
-    /// By sensor: before this instant nothing more is due, and what came nevertheless.
-    due: Vec<(Mono, Option<Sample>)>,
+    grid: Option<Nanos>,
+    /// By sensor.
+    due: Vec<Due>,
     batch: Batch,
     remarks: Vec<String>,
     own_time: Nanos,
+}
+
+/// What is due of a sensor.
+#[derive(Debug, Clone, Copy)]
+struct Due {
+    /// Nothing before this instant.
+    from: Mono,
+    /// What came nevertheless.
+    early: Option<Sample>,
+    /// The stretch of the grid of which a reading was seen.
+    seen: i64,
 }
 
 impl Member {
@@ -47,7 +59,9 @@ impl Member {
             period: watch.period,
             queue,
             tree,
-            due: vec![(anchor.mono, None); sensors],
+            grid: watch.grid,
+            // Of the stretch in which it begins it is shown nothing.
+            due: vec![Due { from: anchor.mono, early: None, seen: stretch(watch.grid, anchor.mono) }; sensors],
             batch: Batch { anchors: vec![anchor], ..Batch::default() },
             remarks: Vec::new(),
             own_time: process_time(),
@@ -56,28 +70,32 @@ impl Member {
 
     /// Takes a sample if one is due, where sensors are read once in `period`.
     pub fn take(&mut self, sample: Sample, period: Nanos) {
-        let Some((due, early)) = self.due.get_mut(usize::from(sample.sensor)) else { return };
-        *early = None;
+        let Some(due) = self.due.get_mut(usize::from(sample.sensor)) else { return };
+        due.early = None;
         if sample.flags.has(Flags::GAP) || sample.flags.has(Flags::APART) {
             return self.batch.samples.push(sample);
         }
-        // Where nobody else reads more often, every reading is meant for this session, on time or not.
-        let slack = if self.period <= period { self.period.0 / 2 } else { 0 };
-        if sample.at.0.saturating_add(slack) < due.0 {
-            *early = Some(sample);
+        let stretch = stretch(self.grid, sample.at);
+        if self.grid.is_some() && std::mem::replace(&mut due.seen, stretch) == stretch {
             return;
         }
-        // On a grid, so that one late reading does not delay all that follow.
-        *due = Mono(due.0.saturating_add(self.period.0));
-        if *due <= sample.at {
-            *due = Mono(sample.at.0.saturating_add(self.period.0));
+        // Where nobody else reads more often, every reading is meant for this session, on time or not.
+        let slack = if self.period <= period { self.period.0 / 2 } else { 0 };
+        if sample.at.0.saturating_add(slack) < due.from.0 {
+            due.early = Some(sample);
+            return;
+        }
+        // Regular, so that one late reading does not delay all that follow.
+        due.from = Mono(due.from.0.saturating_add(self.period.0));
+        if due.from <= sample.at {
+            due.from = Mono(sample.at.0.saturating_add(self.period.0));
         }
         self.batch.samples.push(sample);
     }
 
     /// What is known at the very end is due, too.
     pub fn take_last(&mut self) {
-        self.batch.samples.extend(self.due.iter_mut().filter_map(|(_, early)| early.take()));
+        self.batch.samples.extend(self.due.iter_mut().filter_map(|due| due.early.take()));
     }
 
     pub fn hear(&mut self, anchors: &[Anchor], incidents: &[Incident], gpus: &[GpuSample]) {
@@ -133,4 +151,9 @@ impl Member {
     pub fn end(&self) {
         self.queue.end();
     }
+}
+
+/// The stretch of a grid that an instant is in.
+fn stretch(grid: Option<Nanos>, at: Mono) -> i64 {
+    grid.map_or(0, |grid| at.0.div_euclid(grid.0.max(1)))
 }

@@ -54,11 +54,14 @@ pub struct Watch {
     pub pid: Option<u32>,
     /// The time from one reading to the next: a millisecond at least and a second at most.
     pub period: Nanos,
+    /// Shows no more than one reading of each sensor in every such stretch of the monotonic clock, and the same one to
+    /// everybody: several sessions put together then show no more than one of them does.
+    pub grid: Option<Nanos>,
 }
 
 impl Default for Watch {
     fn default() -> Watch {
-        Watch { pid: None, period: Nanos(4_000_000) }
+        Watch { pid: None, period: Nanos(4_000_000), grid: None }
     }
 }
 

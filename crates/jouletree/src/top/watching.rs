@@ -34,7 +34,7 @@ impl Watching {
         let roots = arguments.meters.sources().roots;
         let station = Station::start(sensors, &roots, station::Options::default())?;
         let state = State::new(&station.sensors(), subject.clone(), arguments.interval);
-        let session = station.watch(Watch { pid: subject.pid, period: PERIOD })?;
+        let session = station.watch(Watch { pid: subject.pid, period: PERIOD, grid: None })?;
         let census = Census::open(&roots).with_context(|| format!("{}", roots.proc.display()))?;
         let interval = Duration::from_nanos(u64::try_from(arguments.interval.0).unwrap_or(u64::MAX));
         let next_pass = Instant::now() + interval;
