@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use jouletree_model::Nanos;
 
 use crate::meters::MeterArgs;
+use crate::reader::ReaderArgs;
 use crate::top::TopArgs;
 
 /// Energy accounting for deep learning: which layer, which operation, on which device, used how many joules.
@@ -93,6 +94,7 @@ Examples:
   jouletree record --duration 10                   the machine alone
   jouletree account trace.json.gz --power RUN      where those joules went, operation by operation
   jouletree record --require measured -- ./infer   rather nothing than an estimate
+  jouletree record --daemon -- ./infer             the daemon reads the meters, as you may not
 
 The exit status is that of the command, or 128 and its signal. What jouletree says goes to standard error; standard output
 is the command's.";
@@ -155,7 +157,7 @@ pub struct RecordArgs {
     #[arg(short, long)]
     pub quiet: bool,
     #[command(flatten)]
-    pub meters: MeterArgs,
+    pub reader: ReaderArgs,
 }
 
 #[derive(Args)]

@@ -11,6 +11,7 @@ mod json;
 mod launch;
 mod meters;
 mod progress;
+mod reader;
 mod record;
 mod recorded;
 mod recorded_json;

@@ -54,6 +54,11 @@ impl MeterArgs {
         Sources { roots, meters: self.meters.clone(), model, ..Sources::default() }
     }
 
+    /// Whether an estimate is not enough.
+    pub fn requires_measured(&self) -> bool {
+        self.require == Some(Require::Measured)
+    }
+
     /// Whether an inventory has what is required.
     pub fn check(&self, inventory: &Inventory) -> Result<(), NotMeasured> {
         match self.require {

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
-use jouletree_meter::station::{Feed, Next, Options, Station, Watch};
+use anyhow::{Result, anyhow};
+use jouletree_meter::station::{Feed, Next, Watch};
 use jouletree_run::{JournalWriter, RecordingHeader, RunFolder};
 
 use crate::cli::RecordArgs;
 use crate::launch::{self, Launched};
+use crate::reader::Granted;
 use crate::{print_warnings, recorded, signals};
 
 /// How long a batch is waited for before the command is looked at.
@@ -23,15 +24,16 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// Runs the command.
 pub fn run(arguments: &RecordArgs) -> Result<ExitCode> {
     let output = arguments.output.clone().unwrap_or_else(|| default_output(arguments));
-    let inventory = arguments.meters.inventory()?;
-    let roots = arguments.meters.sources().roots;
-    let station = Station::start(inventory.into_sensors(), &roots, Options::default())?;
+    let reader = arguments.reader.open()?;
     let mut subject = Subject::start(arguments)?;
     let watch = Watch { pid: subject.pid(), period: arguments.period, grid: None };
-    let feed: Box<dyn Feed> = Box::new(station.watch(watch)?);
+    let Granted { feed, period, why_longer } = reader.watch(watch)?;
+    if let Some(why) = why_longer {
+        eprintln!("warning: meters are read every {period}: {why}");
+    }
     let command = arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let header = RecordingHeader::new(&roots, command, subject.pid(), &feed.sensors()).with_period(watch.period);
-    let journal = JournalWriter::create(&output, &header)?;
+    let header = RecordingHeader::new(&arguments.reader.roots(), command, subject.pid(), &feed.sensors());
+    let journal = JournalWriter::create(&output, &header.with_period(period))?;
     say(arguments, || format!("recording to {}", output.display()));
     subject.go()?;
     let mut recording = Recording { feed, journal, trouble: None };
@@ -127,6 +129,8 @@ impl Recording {
                 return Ok(None);
             }
             if !self.take(LOOK) {
+                let trouble = self.trouble.get_or_insert_with(|| anyhow!("the meters stopped before their time"));
+                eprintln!("warning: recording ends here, the command goes on: {trouble:#}");
                 return subject.outlive();
             }
         }
@@ -144,7 +148,6 @@ impl Recording {
             Err(error) => Err(error.into()),
         };
         taken.unwrap_or_else(|error| {
-            eprintln!("warning: recording ends here, the command goes on: {error:#}");
             self.trouble = Some(error);
             false
         })

@@ -165,3 +165,61 @@ fn the_network_is_refused_without_its_secrets() {
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("--smaragdine-insecure"), "{}", text(&output.stderr));
 }
+
+/// `jouletree record` by way of the daemon.
+fn record(machine: &Machine, run: &Path, command: &[&str]) -> Command {
+    let mut record = Command::new(env!("CARGO_BIN_EXE_jouletree"));
+    record.arg("record").arg("-o").arg(run).arg(format!("--daemon={}", machine.socket().display()));
+    record.args(["--require", "measured", "--"]).args(command);
+    record
+}
+
+fn shown(run: &Path) -> serde_json::Value {
+    let shown = Command::new(env!("CARGO_BIN_EXE_jouletree")).arg("show").arg(run).args(["--format", "json"]);
+    let shown = shown.output().unwrap();
+    assert!(shown.status.success(), "{}", text(&shown.stderr));
+    serde_json::from_slice(&shown.stdout).unwrap()
+}
+
+#[test]
+fn a_command_is_recorded_by_way_of_the_daemon() {
+    let machine = Machine::start();
+    let _daemon = machine.daemon();
+    let run = machine.folder.path().join("recorded");
+    let ran = record(&machine, &run, &["sh", "-c", "sleep 1.2; exit 4"]).output().unwrap();
+    assert_eq!(ran.status.code(), Some(4), "{}", text(&ran.stderr));
+    let shown = shown(&run);
+    let cpu = &shown["devices"][0];
+    assert_eq!((&cpu["device"], &cpu["kind"]), (&"host/cpu:0".into(), &"measured".into()), "{shown}");
+    let (energy, power) = (cpu["energy_j"].as_f64().unwrap(), cpu["power_w"].as_f64().unwrap());
+    assert!((power - 60.0).abs() < 1.0 && energy > 60.0, "{shown}");
+}
+
+#[test]
+fn a_daemon_that_ends_does_not_take_the_command_with_it() {
+    for signal in [Signal::TERM, Signal::KILL] {
+        let machine = Machine::start();
+        let daemon = machine.daemon();
+        let run = machine.folder.path().join("recorded");
+        let mut record = record(&machine, &run, &["sh", "-c", "sleep 4; echo whole"]);
+        let recording = record.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let patience = Instant::now() + PATIENCE;
+        while !run.join("recording.json").exists() {
+            assert!(Instant::now() < patience, "it does not begin");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        std::thread::sleep(Duration::from_millis(1500));
+        daemon.signal(signal);
+        let ran = recording.wait_with_output().unwrap();
+        assert_eq!(
+            (ran.status.code(), text(&ran.stdout)),
+            (Some(1), "whole\n".to_owned()),
+            "{}",
+            text(&ran.stderr)
+        );
+        assert!(text(&ran.stderr).contains("is not whole"), "{}", text(&ran.stderr));
+        let cpu = &shown(&run)["devices"][0];
+        let (power, coverage) = (cpu["power_w"].as_f64().unwrap(), cpu["coverage"].as_f64().unwrap());
+        assert!((power - 60.0).abs() < 1.0 && coverage > 0.05 && coverage < 0.9, "{cpu}");
+    }
+}

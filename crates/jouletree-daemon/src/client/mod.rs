@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use jouletree_meter::SensorInfo;
+use jouletree_meter::sampler::Stats;
 use jouletree_meter::station::Watch;
 use tokio::runtime::Runtime;
 use tonic::metadata::{Ascii, MetadataValue};
@@ -129,6 +130,11 @@ impl Client {
     pub fn status(&self) -> Result<v1::StatusResponse, ClientError> {
         let mut meter = self.meter.clone();
         Ok(self.runtime.block_on(meter.status(v1::StatusRequest {}))?.into_inner())
+    }
+
+    /// How well the daemon's sampler keeps time.
+    pub fn stats(&self) -> Result<Stats, ClientError> {
+        Ok(self.status()?.stats.as_ref().map(wire::stats_from).unwrap_or_default())
     }
 
     /// Begins a session, on a connection of its own.

@@ -3,10 +3,12 @@
 use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
 
+use jouletree_daemon::SocketPlace;
+
 use super::diagnosis::DaemonRow;
 
 /// Where the daemon listens unless it is told otherwise.
-pub const SOCKET: &str = "/run/jouletree/daemon.sock";
+const SOCKET: &str = SocketPlace::PATH;
 
 /// Knocks at its door, and leaves again.
 pub fn looked_at() -> DaemonRow {

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::{Args, ValueEnum};
 use jouletree_model::Nanos;
 
-use crate::meters::MeterArgs;
+use crate::reader::ReaderArgs;
 
 /// What stands below the options in the help.
 pub const EXAMPLES: &str = "\
@@ -37,7 +37,7 @@ pub struct TopArgs {
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     pub interval: Nanos,
     #[command(flatten)]
-    pub meters: MeterArgs,
+    pub reader: ReaderArgs,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -3,13 +3,15 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use jouletree_meter::sampler::Stats;
 use jouletree_meter::share::Census;
-use jouletree_meter::station::{self, Next, Session, Station, Watch};
+use jouletree_meter::station::{Feed, Next, Watch};
 use jouletree_model::Nanos;
 
 use super::args::TopArgs;
 use super::state::{State, Subject};
 use super::view::View;
+use crate::reader::Reader;
 
 /// Often enough for powers of a second, and cheap.
 const PERIOD: Nanos = Nanos(20_000_000);
@@ -18,8 +20,9 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Meters at work.
 pub struct Watching {
-    station: Station,
-    session: Session,
+    reader: Reader,
+    session: Box<dyn Feed>,
+    stats: Stats,
     census: Census,
     state: State,
     interval: Duration,
@@ -30,21 +33,21 @@ pub struct Watching {
 impl Watching {
     /// Finds the meters and begins to read them.
     pub fn start(arguments: &TopArgs, subject: Subject) -> Result<Watching> {
-        let sensors = arguments.meters.inventory()?.into_sensors();
-        let roots = arguments.meters.sources().roots;
-        let station = Station::start(sensors, &roots, station::Options::default())?;
-        let state = State::new(&station.sensors(), subject.clone(), arguments.interval);
-        let session = station.watch(Watch { pid: subject.pid, period: PERIOD, grid: None })?;
+        let reader = arguments.reader.open()?;
+        let roots = arguments.reader.roots();
+        let state = State::new(&reader.sensors()?, subject.clone(), arguments.interval);
+        let session = reader.watch(Watch { pid: subject.pid, period: PERIOD, grid: None })?.feed;
+        let stats = reader.stats()?;
         let census = Census::open(&roots).with_context(|| format!("{}", roots.proc.display()))?;
         let interval = Duration::from_nanos(u64::try_from(arguments.interval.0).unwrap_or(u64::MAX));
         let next_pass = Instant::now() + interval;
-        Ok(Watching { station, session, census, state, interval, next_pass, is_over: false })
+        Ok(Watching { reader, session, stats, census, state, interval, next_pass, is_over: false })
     }
 
     /// Takes what the meters bring, waiting for it no longer than `wait`; whether it is time for an update.
     pub fn turn(&mut self, wait: Duration) -> Result<bool> {
         if let Next::Batch(batch) =
-            self.session.next(wait.min(self.next_pass.saturating_duration_since(Instant::now())))
+            self.session.next(wait.min(self.next_pass.saturating_duration_since(Instant::now())))?
         {
             self.state.take(&batch);
         }
@@ -53,7 +56,8 @@ impl Watching {
             // Updates that a busy machine missed are not caught up.
             self.next_pass = (self.next_pass + self.interval).max(Instant::now());
             self.pass()?;
-            self.state.learn(&self.station.sensors());
+            self.state.learn(&self.reader.sensors()?);
+            self.stats = self.reader.stats()?;
         }
         if !self.is_over && self.session.is_over() {
             self.is_over = true;
@@ -69,7 +73,7 @@ impl Watching {
 
     /// What there is to show.
     pub fn view(&self) -> View {
-        self.state.view(self.station.stats())
+        self.state.view(self.stats)
     }
 
     /// Ends, and says what there is to say at the end.
@@ -78,10 +82,10 @@ impl Watching {
         let until = Instant::now() + LAST_WORDS;
         loop {
             match self.session.next(until.saturating_duration_since(Instant::now())) {
-                Next::Batch(batch) => self.state.take(&batch),
-                Next::Ended => break,
-                Next::NothingYet if Instant::now() >= until => break,
-                Next::NothingYet => {}
+                Ok(Next::Batch(batch)) => self.state.take(&batch),
+                Ok(Next::NothingYet) if Instant::now() < until => {}
+                // A daemon that is gone cannot say more.
+                Ok(Next::Ended | Next::NothingYet) | Err(_) => break,
             }
         }
         // What the processes did last is better known than not, but no reason to fail.

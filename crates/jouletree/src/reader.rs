@@ -1,0 +1,129 @@
+//! Who reads the meters: this process, or a daemon that has the right to.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use jouletree_daemon::SocketPlace;
+use jouletree_daemon::client::{Address, Client};
+use jouletree_meter::inventory::Inventory;
+use jouletree_meter::sampler::Stats;
+use jouletree_meter::station::{Feed, Options, Station, Watch};
+use jouletree_meter::{Roots, SensorInfo};
+use jouletree_model::{DeviceClass, Kind, Nanos};
+
+use crate::meters::MeterArgs;
+
+/// Where energy comes from.
+#[derive(Args)]
+pub struct ReaderArgs {
+    #[command(flatten)]
+    meters: MeterArgs,
+    /// Have the daemon read the meters, at its usual socket or at this one. Without this it is asked where nothing can be
+    /// measured by this user and a daemon runs that can
+    #[arg(
+        long,
+        value_name = "SOCKET",
+        env = "JOULETREE_DAEMON",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = SocketPlace::PATH,
+        help_heading = "Meters"
+    )]
+    daemon: Option<PathBuf>,
+    /// Never ask a daemon
+    #[arg(long, conflicts_with = "daemon", help_heading = "Meters")]
+    no_daemon: bool,
+}
+
+/// Who reads the meters.
+pub enum Reader {
+    /// This process.
+    Here(Station),
+    /// A daemon.
+    Daemon(Client),
+}
+
+/// A session, and what was granted.
+pub struct Granted {
+    /// What it brings.
+    pub feed: Box<dyn Feed>,
+    /// How often meters are read.
+    pub period: Nanos,
+    /// Why that is less often than what was asked for, if it is.
+    pub why_longer: Option<String>,
+}
+
+impl ReaderArgs {
+    /// Where the machine's files are.
+    pub fn roots(&self) -> Roots {
+        self.meters.sources().roots
+    }
+
+    /// Finds who can read the meters, and what is required of them.
+    pub fn open(&self) -> Result<Reader> {
+        if let Some(socket) = &self.daemon {
+            let client = Client::connect(&Address::Unix(socket.clone()))?;
+            if self.meters.requires_measured() && !client.sensors()?.iter().any(measures_processor) {
+                bail!(
+                    "measured numbers are required, and the daemon at {} has none of the processor; `jouletree doctor`, \
+                     run as the daemon is, says why",
+                    socket.display()
+                );
+            }
+            return Ok(Reader::Daemon(client));
+        }
+        let inventory = Inventory::take(&self.meters.sources());
+        if inventory.require_measured().is_err()
+            && !self.no_daemon
+            && let Some(client) = measuring_daemon()
+        {
+            return Ok(Reader::Daemon(client));
+        }
+        self.meters.check(&inventory)?;
+        Ok(Reader::Here(Station::start(inventory.into_sensors(), &self.roots(), Options::default())?))
+    }
+}
+
+impl Reader {
+    /// Begins a session.
+    pub fn watch(&self, watch: Watch) -> Result<Granted> {
+        match self {
+            Reader::Here(station) => {
+                Ok(Granted { feed: Box::new(station.watch(watch)?), period: watch.period, why_longer: None })
+            }
+            Reader::Daemon(client) => {
+                let session = client.watch(watch)?;
+                let (period, why_longer) = (session.period(), session.why_longer().map(str::to_owned));
+                Ok(Granted { feed: Box::new(session), period, why_longer })
+            }
+        }
+    }
+
+    /// What is read.
+    pub fn sensors(&self) -> Result<Vec<SensorInfo>> {
+        match self {
+            Reader::Here(station) => Ok(station.sensors()),
+            Reader::Daemon(client) => Ok(client.sensors()?),
+        }
+    }
+
+    /// How well the sampler keeps time.
+    pub fn stats(&self) -> Result<Stats> {
+        match self {
+            Reader::Here(station) => Ok(station.stats()),
+            Reader::Daemon(client) => Ok(client.stats()?),
+        }
+    }
+}
+
+/// A daemon at the usual place that does better than an estimate.
+fn measuring_daemon() -> Option<Client> {
+    let client = Client::connect(&Address::default()).ok()?;
+    client.sensors().ok()?.iter().any(measures_processor).then_some(client)
+}
+
+fn measures_processor(info: &SensorInfo) -> bool {
+    let is_processor = info.device.class() == DeviceClass::Cpu && info.domain.is_none();
+    is_processor && matches!(info.kind, Kind::Measured | Kind::Derived)
+}
