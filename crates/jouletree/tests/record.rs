@@ -192,6 +192,31 @@ fn a_zone_that_cannot_be_read_at_the_start_is_not_used() {
     assert_power(balance(&shown, "host/dram:0"), 8.0, 0.7);
 }
 
+/// A GPU that hangs or is lost leaves its own gap; the processor is read all the while.
+#[test]
+fn a_gpu_that_hangs_or_is_lost_holds_up_nobody() {
+    let hangs = vec![fake_nvml::Hang { at_s: 2.0, for_ms: Some(400.0) }];
+    let hang = fake_nvml::Gpu { hang: hangs, ..fake_nvml::Gpu::default() };
+    let lost = fake_nvml::Gpu { lost_at_s: Some(2.0), ..fake_nvml::Gpu::default() };
+    for (what, gpu) in [("hang", hang), ("lost", lost)] {
+        let machine = Machine::playing("package-0: 60W");
+        let start_mono_ns = Some(jouletree_meter::Mono::now().0);
+        let script = fake_nvml::Script { gpu: vec![gpu], start_mono_ns, ..fake_nvml::Script::default() };
+        fake_nvml::install(machine.folder.path(), &script).unwrap();
+        let ran = machine.recorded(&["--", "sleep", "3"]);
+        assert_eq!(ran.code, 0, "{what}: {}", ran.stderr);
+        let shown = shown(&machine.run());
+        assert_power(balance(&shown, "host/cpu:0"), 60.0, 2.5);
+        let gpu = balance(&shown, "host/gpu:0");
+        assert!((number(gpu, "power_w") - 100.0).abs() < 3.0, "{what}: {gpu}");
+        let incidents = list(&shown, "incidents");
+        let is_told = |incident: &Value| incident["device"] == "host/gpu:0";
+        assert!(incidents.iter().any(is_told), "{what}: {shown}");
+        // A counter has counted on through a hang; of a card that is lost nothing more is known.
+        assert_eq!(number(gpu, "coverage") < 0.9, what == "lost", "{what}: {gpu}");
+    }
+}
+
 #[test]
 fn who_is_told_to_end_passes_it_on_and_finishes() {
     let machine = Machine::playing("package-0: 60W");
