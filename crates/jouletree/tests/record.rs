@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use common::*;
 use fake_powercap::{Fake, Layout, Player, Script};
@@ -21,6 +21,7 @@ use tempfile::TempDir;
 struct Machine {
     folder: TempDir,
     _player: Option<Player>,
+    began: SystemTime,
 }
 
 impl Machine {
@@ -29,12 +30,12 @@ impl Machine {
         let folder = tempfile::tempdir().unwrap();
         let script: Script = script.parse().unwrap();
         let fake = Fake::new(folder.path(), Layout::OneSocket, &script).unwrap();
-        Machine { folder, _player: Some(Player::start(fake)) }
+        Machine { folder, _player: Some(Player::start(fake)), began: SystemTime::now() }
     }
 
     /// A machine without any meter.
     fn without_meter() -> Machine {
-        Machine { folder: tempfile::tempdir().unwrap(), _player: None }
+        Machine { folder: tempfile::tempdir().unwrap(), _player: None, began: SystemTime::now() }
     }
 
     fn run(&self) -> PathBuf {
@@ -47,6 +48,12 @@ impl Machine {
         command.arg("record").arg("-o").arg(self.run()).arg("--sys-root").arg(self.folder.path());
         command.arg("--nvml-library").arg(self.folder.path().join("libnvidia-ml.so.1")).args(arguments);
         command
+    }
+
+    /// Whether a recording began soon enough to see what happens two seconds after the machine did.
+    fn saw_everything(&self, shown: &Value) -> bool {
+        let began = Duration::from_nanos(shown["began_ns"].as_u64().unwrap());
+        began < self.began.duration_since(SystemTime::UNIX_EPOCH).unwrap() + Duration::from_millis(1800)
     }
 
     fn recorded(&self, arguments: &[&str]) -> Ran {
@@ -107,6 +114,18 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
         assert!(Instant::now() < patience, "{what} does not happen");
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// What a recording shows that began in time. A machine that is too busy gets more chances.
+fn seen(record: impl Fn() -> Machine) -> Value {
+    for _ in 0..5 {
+        let machine = record();
+        let shown = shown(&machine.run());
+        if machine.saw_everything(&shown) {
+            return shown;
+        }
+    }
+    panic!("this machine is too busy for a test by the clock");
 }
 
 const BUSY: &str = "end=$(($(date +%s%N) + 1500000000)); while [ $(date +%s%N) -lt $end ]; do :; done";
@@ -172,10 +191,12 @@ fn faults_of_a_zone_leave_gaps_and_no_wrong_number() {
         "at 2s package-0 freeze for 600ms",
         "at 2s package-0 vanish",
     ] {
-        let machine = Machine::playing(&format!("package-0: 60W\n{fault}"));
-        let ran = machine.recorded(&["--", "sleep", "3"]);
-        assert_eq!(ran.code, 0, "{fault}: {}", ran.stderr);
-        let shown = shown(&machine.run());
+        let shown = seen(|| {
+            let machine = Machine::playing(&format!("package-0: 60W\n{fault}"));
+            let ran = machine.recorded(&["--", "sleep", "3"]);
+            assert_eq!(ran.code, 0, "{fault}: {}", ran.stderr);
+            machine
+        });
         let cpu = balance(&shown, "host/cpu:0");
         assert!(number(cpu, "coverage") < 0.999 && number(cpu, "gaps") >= 1.0, "{fault}: {cpu}");
         assert_power(cpu, 60.0, 0.5);
@@ -199,13 +220,15 @@ fn a_gpu_that_hangs_or_is_lost_holds_up_nobody() {
     let hang = fake_nvml::Gpu { hang: hangs, ..fake_nvml::Gpu::default() };
     let lost = fake_nvml::Gpu { lost_at_s: Some(2.0), ..fake_nvml::Gpu::default() };
     for (what, gpu) in [("hang", hang), ("lost", lost)] {
-        let machine = Machine::playing("package-0: 60W");
-        let start_mono_ns = Some(jouletree_meter::Mono::now().0);
-        let script = fake_nvml::Script { gpu: vec![gpu], start_mono_ns, ..fake_nvml::Script::default() };
-        fake_nvml::install(machine.folder.path(), &script).unwrap();
-        let ran = machine.recorded(&["--", "sleep", "3"]);
-        assert_eq!(ran.code, 0, "{what}: {}", ran.stderr);
-        let shown = shown(&machine.run());
+        let shown = seen(|| {
+            let machine = Machine::playing("package-0: 60W");
+            let start_mono_ns = Some(jouletree_meter::Mono::now().0);
+            let script = fake_nvml::Script { gpu: vec![gpu.clone()], start_mono_ns, ..Default::default() };
+            fake_nvml::install(machine.folder.path(), &script).unwrap();
+            let ran = machine.recorded(&["--", "sleep", "3"]);
+            assert_eq!(ran.code, 0, "{what}: {}", ran.stderr);
+            machine
+        });
         assert_power(balance(&shown, "host/cpu:0"), 60.0, 2.5);
         let gpu = balance(&shown, "host/gpu:0");
         assert!((number(gpu, "power_w") - 100.0).abs() < 3.0, "{what}: {gpu}");
