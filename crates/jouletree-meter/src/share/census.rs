@@ -99,6 +99,7 @@ impl Census {
         self.machine.look()?;
         self.numbers.clear();
         self.everyone.numbers(&mut self.numbers).map_err(std::io::Error::from)?;
+        self.numbers.sort_unstable();
         let numbers = std::mem::take(&mut self.numbers);
         let mut known = BTreeMap::new();
         let mut processes = Vec::with_capacity(numbers.len());

@@ -12,7 +12,7 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::{Hide, Show};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
-    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 
 /// What other threads said of their panics, told when there is no screen any more.
@@ -29,10 +29,11 @@ impl Screen {
         give_back_on_panic();
         let terminal = Terminal::new(CrosstermBackend::new(stdout())).context("cannot draw on this terminal")?;
         // From here on, dropping gives it back.
-        let mut screen = Screen { terminal };
+        let screen = Screen { terminal };
         enable_raw_mode().context("cannot read single keys from this terminal; try `--format text`")?;
-        execute!(stdout(), EnterAlternateScreen, Hide).context("cannot draw on this terminal")?;
-        screen.terminal.clear().context("cannot draw on this terminal")?;
+        // Cleared by hand: ratatui would ask where the cursor is, which not every terminal answers.
+        execute!(stdout(), EnterAlternateScreen, Hide, Clear(ClearType::All))
+            .context("cannot draw on this terminal")?;
         Ok(screen)
     }
 
