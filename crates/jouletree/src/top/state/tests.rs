@@ -1,11 +1,12 @@
 //! Scripted batches and passes go in; what comes out adds up.
 
-use jouletree_meter::sampler::{Flags, Sample, What};
+use jouletree_meter::sampler::{Flags, Sample, Stats, What};
 use jouletree_meter::share::Listed;
 use jouletree_meter::{Bounds, Quality};
 use jouletree_model::Device;
 
 use super::*;
+use crate::top::view::{DeviceRow, TreeRow, View};
 
 const SECOND: i64 = 1_000_000_000;
 const TENTH: i64 = SECOND / 10;
