@@ -41,7 +41,7 @@ pub enum Reader {
     /// This process.
     Here(Station),
     /// A daemon.
-    Daemon(Client),
+    Daemon(Box<Client>),
 }
 
 /// A session, and what was granted.
@@ -71,14 +71,14 @@ impl ReaderArgs {
                     socket.display()
                 );
             }
-            return Ok(Reader::Daemon(client));
+            return Ok(Reader::Daemon(Box::new(client)));
         }
         let inventory = Inventory::take(&self.meters.sources());
         if inventory.require_measured().is_err()
             && !self.no_daemon
             && let Some(client) = measuring_daemon()
         {
-            return Ok(Reader::Daemon(client));
+            return Ok(Reader::Daemon(Box::new(client)));
         }
         self.meters.check(&inventory)?;
         Ok(Reader::Here(Station::start(inventory.into_sensors(), &self.roots(), Options::default())?))

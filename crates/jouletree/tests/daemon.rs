@@ -175,8 +175,8 @@ fn record(machine: &Machine, run: &Path, command: &[&str]) -> Command {
 }
 
 fn shown(run: &Path) -> serde_json::Value {
-    let shown = Command::new(env!("CARGO_BIN_EXE_jouletree")).arg("show").arg(run).args(["--format", "json"]);
-    let shown = shown.output().unwrap();
+    let mut show = Command::new(env!("CARGO_BIN_EXE_jouletree"));
+    let shown = show.arg("show").arg(run).args(["--format", "json"]).output().unwrap();
     assert!(shown.status.success(), "{}", text(&shown.stderr));
     serde_json::from_slice(&shown.stdout).unwrap()
 }
