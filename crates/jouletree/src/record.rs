@@ -157,7 +157,12 @@ impl Recording {
     fn finish(mut self, status: Option<ExitStatus>) -> Result<RunFolder> {
         self.feed.stop();
         let patience = Instant::now() + FAREWELL;
-        while self.take(LOOK) && Instant::now() < patience {}
+        while self.take(LOOK) {
+            if Instant::now() >= patience {
+                self.trouble = Some(anyhow!("the meters do not answer any more"));
+                break;
+            }
+        }
         let run = self.journal.finish(&self.feed.ending(), status.map(Into::into))?;
         match self.trouble {
             Some(error) => Err(error.context(format!("the recording in {} is not whole", run.path().display()))),
