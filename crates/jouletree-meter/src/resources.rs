@@ -66,17 +66,18 @@ impl ResourceLog {
         })
     }
 
+    /// Whether it is time for a sample.
+    pub fn is_due(&self, now: Mono) -> bool {
+        self.last.is_none_or(|(then, _)| now - then >= self.period.max(Nanos(1)))
+    }
+
     /// A sample, when it is time for one: of a tree, and the CPU time that it has used so far.
     pub fn poll(&mut self, now: Mono, tree: &Tree, time: Nanos) -> Option<ResourceSample> {
-        let Some((then, earlier)) = self.last else {
-            self.last = Some((now, time));
-            return None;
-        };
-        let passed = now - then;
-        if passed < self.period.max(Nanos(1)) {
+        if !self.is_due(now) {
             return None;
         }
-        self.last = Some((now, time));
+        let (then, earlier) = self.last.replace((now, time))?;
+        let passed = now - then;
         let (memory_total, memory_available) = self.memory().unwrap_or_default();
         Some(ResourceSample {
             at: now,

@@ -122,7 +122,8 @@ impl Member {
                 }
             }
         }
-        if let Some(resources) = resources {
+        // Telling the time of many threads is dear.
+        if let Some(resources) = resources.as_mut().filter(|resources| resources.is_due(now)) {
             let time = share.cpu_time();
             self.batch.resources.extend(resources.poll(now, share.time().tree(), time));
         }
