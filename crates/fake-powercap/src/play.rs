@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -66,7 +66,8 @@ pub struct Fake {
     zones: Vec<PlayedZone>,
     oracle: Oracle,
     now: Duration,
-    latest: Duration,
+    /// In nanoseconds.
+    latest: Arc<AtomicU64>,
 }
 
 impl Fake {
@@ -89,7 +90,7 @@ impl Fake {
             }
             zones.push(zone);
         }
-        Ok(Fake { zones, oracle, now: Duration::ZERO, latest: Duration::ZERO })
+        Ok(Fake { zones, oracle, now: Duration::ZERO, latest: Arc::default() })
     }
 
     /// The true energies.
@@ -109,7 +110,7 @@ impl Fake {
 
     /// The most that an update came too late, which happens when it is played by the clock on a busy machine.
     pub fn latest(&self) -> Duration {
-        self.latest
+        Duration::from_nanos(self.latest.load(Ordering::Relaxed))
     }
 
     /// Lets time pass, without waiting: all counters stand as they would then.
@@ -135,7 +136,8 @@ impl Fake {
             let next = next.unwrap_or(self.now + Duration::from_millis(1));
             thread::sleep(next.saturating_sub(begun.elapsed()));
             self.advance_to(begun.elapsed())?;
-            self.latest = self.latest.max(begun.elapsed().saturating_sub(next));
+            let late = begun.elapsed().saturating_sub(next).as_nanos();
+            self.latest.fetch_max(u64::try_from(late).unwrap_or(u64::MAX), Ordering::Relaxed);
         }
         Ok(())
     }
@@ -146,6 +148,7 @@ impl Fake {
 pub struct Player {
     begun: Instant,
     oracle: Oracle,
+    latest: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<Fake, FakeError>>>,
 }
@@ -154,12 +157,12 @@ impl Player {
     /// Begins to play.
     pub fn start(mut fake: Fake) -> Player {
         let (begun, stop, oracle) = (Instant::now(), Arc::new(AtomicBool::new(false)), fake.oracle.clone());
-        let stopped = Arc::clone(&stop);
+        let (stopped, latest) = (Arc::clone(&stop), Arc::clone(&fake.latest));
         let thread = thread::spawn(move || {
             fake.play(begun, |_| stopped.load(Ordering::Relaxed))?;
             Ok(fake)
         });
-        Player { begun, oracle, stop, thread: Some(thread) }
+        Player { begun, oracle, latest, stop, thread: Some(thread) }
     }
 
     /// How long it has played.
@@ -170,6 +173,11 @@ impl Player {
     /// The true energies.
     pub fn oracle(&self) -> &Oracle {
         &self.oracle
+    }
+
+    /// The most that an update came too late so far.
+    pub fn latest(&self) -> Duration {
+        Duration::from_nanos(self.latest.load(Ordering::Relaxed))
     }
 
     /// Stops; the counters stand still from then on.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use fake_powercap::{Fake, Layout, Player};
+use fake_powercap::{Fake, LONGEST_TICK, Layout, Player};
 use jouletree_daemon::client::{Address, Client};
 use jouletree_meter::station::{Feed, Next, Watch};
 use rustix::process::{Pid, Signal, kill_process};
@@ -18,14 +18,20 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Machine {
     folder: TempDir,
-    _player: Player,
+    player: Player,
 }
 
 impl Machine {
     fn start() -> Machine {
         let folder = tempfile::tempdir().unwrap();
         let fake = Fake::new(folder.path(), Layout::OneSocket, &"package-0: 60W".parse().unwrap()).unwrap();
-        Machine { folder, _player: Player::start(fake) }
+        Machine { folder, player: Player::start(fake) }
+    }
+
+    /// How far a mean of 60 W over a second may be off: a tick at either end, and what a busy machine makes the player
+    /// late.
+    fn slack(&self) -> f64 {
+        60.0 * (LONGEST_TICK + self.player.latest()).as_secs_f64() + 0.1
     }
 
     fn socket(&self) -> PathBuf {
@@ -192,7 +198,7 @@ fn a_command_is_recorded_by_way_of_the_daemon() {
     let cpu = &shown["devices"][0];
     assert_eq!((&cpu["device"], &cpu["kind"]), (&"host/cpu:0".into(), &"measured".into()), "{shown}");
     let (energy, power) = (cpu["energy_j"].as_f64().unwrap(), cpu["power_w"].as_f64().unwrap());
-    assert!((power - 60.0).abs() < 1.0 && energy > 60.0, "{shown}");
+    assert!((power - 60.0).abs() < machine.slack() && energy > 60.0, "{shown}");
 }
 
 #[test]
@@ -220,6 +226,6 @@ fn a_daemon_that_ends_does_not_take_the_command_with_it() {
         assert!(text(&ran.stderr).contains("is not whole"), "{}", text(&ran.stderr));
         let cpu = &shown(&run)["devices"][0];
         let (power, coverage) = (cpu["power_w"].as_f64().unwrap(), cpu["coverage"].as_f64().unwrap());
-        assert!((power - 60.0).abs() < 1.0 && coverage > 0.05 && coverage < 0.9, "{cpu}");
+        assert!((power - 60.0).abs() < machine.slack() && coverage > 0.05 && coverage < 0.9, "{cpu}");
     }
 }
