@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use jouletree_meter::share::began;
+
 use crate::policy::Owner;
 
 /// A process that is there.
@@ -17,25 +19,16 @@ pub struct Process {
 impl Process {
     /// The process with this number; `None` when there is none.
     pub fn find(proc: &Path, pid: u32) -> Option<Process> {
-        let folder = proc.join(pid.to_string());
         // The beginning is looked at before and after, so that both belong to one process.
-        let began = began(&fs::read(folder.join("stat")).ok()?)?;
-        let owner = owner(&fs::read(folder.join("status")).ok()?)?;
-        let still = self::began(&fs::read(folder.join("stat")).ok()?)?;
-        (began == still).then_some(Process { owner, began })
+        let before = began(proc, pid)?;
+        let owner = owner(&fs::read(proc.join(pid.to_string()).join("status")).ok()?)?;
+        (began(proc, pid) == Some(before)).then_some(Process { owner, began: before })
     }
 
     /// Whether this is the same process, whoever owns it by now.
     pub fn is(self, other: Process) -> bool {
         self.began == other.began
     }
-}
-
-/// Field 22 of the line; the name, field 2, may hold anything.
-fn began(stat: &[u8]) -> Option<u64> {
-    let close = stat.iter().rposition(|byte| *byte == b')')?;
-    let rest = std::str::from_utf8(stat.get(close + 1..)?).ok()?;
-    rest.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
 fn owner(status: &[u8]) -> Option<Owner> {
@@ -69,8 +62,5 @@ mod tests {
         let status = b"Name:\tUid:\t0\t0\nUmask:\t0022\nUid:\t1000\t1001\t1002\t1003\n";
         assert_eq!(owner(status), Some(Owner { real: 1000, effective: 1001, saved: 1002 }));
         assert_eq!(owner(b"Uid:\t1000\t1001\n"), None);
-        let stat = b"7 (x) R 1) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4242 1 1";
-        assert_eq!(began(stat), Some(4242));
-        assert_eq!(began(b"7 (x) R 1"), None);
     }
 }

@@ -116,6 +116,7 @@ impl MeterService {
             why_longer: held.terms.why_longer.clone(),
             kept_for_ns: i64::try_from(kept_for).unwrap_or(i64::MAX),
             sensors: self.sessions.station().sensors().iter().map(wire::sensor).collect(),
+            share_source: held.terms.share_source.clone(),
         }
     }
 }

@@ -33,7 +33,8 @@ pub fn run(arguments: &RecordArgs) -> Result<ExitCode> {
     }
     let command = arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let header = RecordingHeader::new(&arguments.reader.roots(), command, subject.pid(), &feed.sensors());
-    let journal = JournalWriter::create(&output, &header.with_period(period))?;
+    let header = header.with_period(period).with_share_source(feed.ending().share_source);
+    let journal = JournalWriter::create(&output, &header)?;
     say(arguments, || format!("recording to {}", output.display()));
     subject.go()?;
     let mut recording = Recording { feed, journal, trouble: None };

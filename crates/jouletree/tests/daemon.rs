@@ -195,6 +195,7 @@ fn a_command_is_recorded_by_way_of_the_daemon() {
     let ran = record(&machine, &run, &["sh", "-c", "sleep 1.2; exit 4"]).output().unwrap();
     assert_eq!(ran.status.code(), Some(4), "{}", text(&ran.stderr));
     let shown = shown(&run);
+    assert!(shown["share_source"].is_string(), "{shown}");
     let cpu = &shown["devices"][0];
     assert_eq!((&cpu["device"], &cpu["kind"]), (&"host/cpu:0".into(), &"measured".into()), "{shown}");
     let (energy, power) = (cpu["energy_j"].as_f64().unwrap(), cpu["power_w"].as_f64().unwrap());

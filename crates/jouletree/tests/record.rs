@@ -143,6 +143,8 @@ fn a_command_is_recorded_and_its_exit_status_passed_on() {
     assert!(ran.stderr.contains("measured"), "{}", ran.stderr);
     let shown = shown(&machine.run());
     assert_eq!(shown["exit"]["code"], 7);
+    let source = text(&shown, "share_source");
+    assert!(["perf task-clock", "schedstat", "stat"].contains(&source), "{source}");
     let cpu = balance(&shown, "host/cpu:0");
     assert_power(cpu, 60.0, 1.2, machine.tick());
     assert_power(balance(&shown, "host/dram:0"), 8.0, 1.2, machine.tick());

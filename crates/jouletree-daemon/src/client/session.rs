@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use jouletree_meter::SensorInfo;
-use jouletree_meter::sampler::{Flags, Sample};
+use jouletree_meter::sampler::mark_gaps;
 use jouletree_meter::station::{Batch, Ending, Feed, FeedError, Next, Watch};
 use jouletree_model::Nanos;
 use tokio::runtime::Runtime;
@@ -56,7 +56,8 @@ impl RemoteSession {
             });
         })?;
         let lost = || ClientError::Unreachable("its address".to_owned(), "the connection ended".to_owned());
-        let v1::Started { period_ns, why_longer, sensors, .. } = answer.recv().map_err(|_| lost())??;
+        let v1::Started { period_ns, why_longer, sensors, share_source, .. } =
+            answer.recv().map_err(|_| lost())??;
         let sensors = sensors.into_iter().map(sensor_from).collect::<Result<Vec<_>, _>>()?;
         Ok(RemoteSession {
             runtime,
@@ -69,7 +70,7 @@ impl RemoteSession {
             torn: BTreeSet::new(),
             is_over: false,
             has_ended: false,
-            ending: Ending { sensors, ..Ending::default() },
+            ending: Ending { sensors, share_source, ..Ending::default() },
         })
     }
 
@@ -90,7 +91,7 @@ impl RemoteSession {
         self.given = Some(parcel.number);
         self.is_over = parcel.tree_over;
         self.torn.extend(parcel.torn.into_iter().filter_map(|sensor| u16::try_from(sensor).ok()));
-        mend(&mut self.torn, &mut batch.samples);
+        mark_gaps(&mut self.torn, &mut batch.samples);
         batch.anchors.splice(0..0, parcel.anchors.iter().map(anchor_from));
         let earlier = parcel.incidents.into_iter().map(incident_from).collect::<Result<Vec<_>, _>>()?;
         batch.incidents.splice(0..0, earlier);
@@ -152,17 +153,5 @@ impl Feed for RemoteSession {
 
     fn ending(&self) -> Ending {
         self.ending.clone()
-    }
-}
-
-/// A count that was lost is made up for by the next one, a gap is not: the next sample says it.
-fn mend(torn: &mut BTreeSet<u16>, samples: &mut [Sample]) {
-    for sample in samples {
-        if torn.is_empty() {
-            return;
-        }
-        if torn.remove(&sample.sensor) {
-            sample.flags = sample.flags | Flags::APART;
-        }
     }
 }

@@ -32,6 +32,8 @@ pub struct Terms {
     pub watch: Watch,
     /// Why the period is longer than what was asked for, if it is.
     pub why_longer: Option<String>,
+    /// Where the processor time of the tree comes from.
+    pub share_source: Option<String>,
     /// The process that has to stay the client's own, and where processes are.
     pub own: Option<(Process, PathBuf)>,
 }

@@ -117,7 +117,8 @@ impl Sessions {
             .map_err(std::io::Error::from)?;
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let own = process.filter(|_| grant.only_own).map(|process| (process, self.proc.clone()));
-        let terms = Terms { id, secret, peer, watch, why_longer: grant.why_longer, own };
+        let (why_longer, share_source) = (grant.why_longer, session.ending().share_source);
+        let terms = Terms { id, secret, peer, watch, why_longer, share_source, own };
         let held = Arc::new(Held::new(terms, self.limits.kept_bytes));
         let theirs = held.clone();
         thread::Builder::new()

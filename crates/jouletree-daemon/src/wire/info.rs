@@ -106,6 +106,7 @@ pub fn ending(ending: &Ending, reason: v1::ended::Reason, before: u64) -> v1::En
         tree_time_ns: ending.tree_time.0,
         own_time_ns: ending.own_time.0,
         before,
+        share_source: ending.share_source.clone(),
     }
 }
 
@@ -117,5 +118,6 @@ pub fn ending_from(sent: v1::Ended) -> Result<Ending, WireError> {
         remarks: sent.remarks,
         tree_time: Nanos(sent.tree_time_ns),
         own_time: Nanos(sent.own_time_ns),
+        share_source: sent.share_source,
     })
 }

@@ -23,7 +23,7 @@ use rtrb::{Consumer, RingBuffer};
 
 pub use incident::{Incident, What};
 pub use realtime::{Class, realtime_class};
-pub use sample::{Flags, Sample};
+pub use sample::{Flags, Sample, mark_gaps};
 pub use stats::Stats;
 
 use crate::slow::{DEADLINE, Deadlined};

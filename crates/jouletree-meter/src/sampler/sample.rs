@@ -1,5 +1,6 @@
 //! Samples: what one reading of one sensor said.
 
+use std::collections::BTreeSet;
 use std::ops::BitOr;
 
 use crate::Mono;
@@ -44,5 +45,18 @@ impl BitOr for Flags {
     type Output = Flags;
     fn bitor(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
+    }
+}
+
+/// Marks the next sample of each sensor of which a sample was lost that told a gap, and forgets those sensors: a count
+/// that was lost is made up for by the next one, a gap is not.
+pub fn mark_gaps(torn: &mut BTreeSet<u16>, samples: &mut [Sample]) {
+    for sample in samples {
+        if torn.is_empty() {
+            return;
+        }
+        if torn.remove(&sample.sensor) {
+            sample.flags = sample.flags | Flags::APART;
+        }
     }
 }

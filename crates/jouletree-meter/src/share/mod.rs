@@ -36,6 +36,7 @@ pub use census::{Census, Listed, Pass};
 pub use idle::IdleLearner;
 pub use machine::{CpuTicks, Machine, SocketTicks};
 pub use meter::{ShareMeter, ShareSample};
+pub use process::began;
 pub use source::{Source, TreeTime};
 pub use split::{Increment, Policy, Split, split};
 pub use tree::{Discovery, Tree, WatchError};

@@ -1,5 +1,7 @@
 //! One line about a process or a thread, as the kernel writes it in `stat`.
 
+use std::path::Path;
+
 use super::kept::number;
 
 /// What `stat` says of a process, as far as it is needed here. Times are in ticks.
@@ -51,6 +53,13 @@ impl ProcessLine {
             cpu,
         })
     }
+}
+
+/// When a process began, in ticks since the machine did; `None` when there is none, or when it has ended. A number that
+/// is used again has another beginning.
+pub fn began(proc: &Path, pid: u32) -> Option<u64> {
+    let text = std::fs::read(proc.join(pid.to_string()).join("stat")).ok()?;
+    ProcessLine::parse(&text).filter(|line| line.pid == pid && !line.is_zombie).map(|line| line.began)
 }
 
 #[cfg(test)]

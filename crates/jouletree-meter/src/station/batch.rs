@@ -51,6 +51,8 @@ pub struct Ending {
     pub remarks: Vec<String>,
     /// How well the sampler kept time, since it began: it may be older than the session.
     pub stats: Stats,
+    /// Where the processor time of the tree comes from; told from the beginning.
+    pub share_source: Option<String>,
     /// The processor time of the tree.
     pub tree_time: Nanos,
     /// The processor time that monitoring took since the session began, for all sessions together.

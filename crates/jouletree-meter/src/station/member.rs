@@ -104,6 +104,11 @@ impl Member {
         self.batch.gpus.extend_from_slice(gpus);
     }
 
+    /// Where the processor time of the tree comes from.
+    pub fn share_source(&self) -> Option<String> {
+        self.tree.as_ref().map(|(share, _)| share.time().source().to_string())
+    }
+
     /// The processes that are watched.
     pub fn processes(&self) -> Option<impl Iterator<Item = u32>> {
         self.tree.as_ref().map(|(share, _)| share.time().tree().processes())
@@ -144,6 +149,7 @@ impl Member {
             ending.tree_time = share.cpu_time();
             ending.remarks.extend(share.remarks());
         }
+        ending.share_source = self.share_source();
         ending.own_time = process_time() - self.own_time;
         self.queue.update(|told| *told = ending);
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::batch::{Batch, Ending};
 use super::session::Next;
-use crate::sampler::{Flags, Sample};
+use crate::sampler::{Flags, Sample, mark_gaps};
 
 /// So many anchors and incidents of dropped batches are kept, the newest.
 const MOST_KEPT: usize = 1024;
@@ -42,7 +42,7 @@ impl Queue {
     pub fn push(&self, mut batch: Batch) {
         let mut state = self.lock();
         let state = &mut *state;
-        mend(&mut state.torn, &mut batch.samples);
+        mark_gaps(&mut state.torn, &mut batch.samples);
         state.waiting += batch.samples.len();
         state.batches.push_back(batch);
         while state.waiting > self.most_waiting && state.batches.len() > 1 {
@@ -52,7 +52,7 @@ impl Queue {
             let is_torn = |sample: &&Sample| sample.flags.has(Flags::GAP) || sample.flags.has(Flags::APART);
             state.torn.extend(dropped.samples.iter().filter(is_torn).map(|sample| sample.sensor));
             for batch in &mut state.batches {
-                mend(&mut state.torn, &mut batch.samples);
+                mark_gaps(&mut state.torn, &mut batch.samples);
             }
             if let Some(next) = state.batches.front_mut() {
                 prepend(&mut next.anchors, dropped.anchors);
@@ -100,18 +100,6 @@ impl Queue {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A count that was dropped is made up for by the next one, a gap is not: the next sample says it.
-fn mend(torn: &mut BTreeSet<u16>, samples: &mut [Sample]) {
-    for sample in samples {
-        if torn.is_empty() {
-            return;
-        }
-        if torn.remove(&sample.sensor) {
-            sample.flags = sample.flags | Flags::APART;
-        }
     }
 }
 

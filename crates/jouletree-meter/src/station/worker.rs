@@ -97,6 +97,7 @@ impl Worker {
         self.look(None);
         let (id, sensors) = (self.next_id, self.sampler.infos().len());
         let member = Member::begin(id, watch, &self.roots, queue.clone(), Anchor::now(), sensors)?;
+        queue.update(|ending| ending.share_source = member.share_source());
         self.next_id += 1;
         self.members.push(member);
         self.gpus.get_or_insert_with(|| GpuLog::start(&self.roots));

@@ -3,6 +3,7 @@
 use std::fs::{self, File, TryLockError};
 use std::path::Path;
 
+use jouletree_meter::share::began;
 use jouletree_meter::{Anchor, Mono, Roots, SensorInfo};
 use jouletree_model::Nanos;
 use serde::{Deserialize, Serialize};
@@ -93,8 +94,8 @@ impl RecordingHeader {
     }
 
     /// The same with the source of processor time.
-    pub fn with_share_source(self, source: impl ToString) -> RecordingHeader {
-        RecordingHeader { share_source: Some(source.to_string()), ..self }
+    pub fn with_share_source(self, source: Option<String>) -> RecordingHeader {
+        RecordingHeader { share_source: source, ..self }
     }
 
     /// Reads the header of the recording in a folder.
@@ -161,13 +162,9 @@ pub(crate) fn lock(run: &Path, header: &RecordingHeader) -> Result<File, RunErro
     Ok(file)
 }
 
-/// When a process was started that has not ended: the 22nd field, counted after the name, which may hold anything.
+/// When a process of this machine was started that has not ended.
 fn started(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-    // A process that has ended stays until its parent looks.
-    let state = fields.next()?;
-    if matches!(state, "Z" | "X") { None } else { fields.nth(18)?.parse().ok() }
+    began(Path::new("/proc"), pid)
 }
 
 fn text(path: impl AsRef<Path>) -> Option<String> {

@@ -81,20 +81,9 @@ impl Row for GpuSample {
     ];
 
     fn columns(rows: &[GpuSample]) -> Vec<ArrayRef> {
-        let basis = |row: &GpuSample| row.share.map(|share| name(share.basis));
-        vec![
-            column::<Int64Type, _>(rows, |row| row.at.0),
-            column::<UInt32Type, _>(rows, |row| row.gpu),
-            optional::<Float64Type, _>(rows, |row| row.used.busy),
-            optional::<Float64Type, _>(rows, |row| row.used.memory_busy),
-            optional::<UInt64Type, _>(rows, |row| row.used.memory_used),
-            optional::<UInt64Type, _>(rows, |row| row.used.memory_total),
-            optional::<UInt32Type, _>(rows, |row| row.used.sm_clock),
-            optional::<UInt32Type, _>(rows, |row| row.used.memory_clock),
-            optional::<UInt32Type, _>(rows, |row| row.used.temperature),
-            optional::<Float64Type, _>(rows, |row| row.share.map(|share| share.share)),
-            Arc::new(rows.iter().map(basis).collect::<StringArray>()),
-        ]
+        let mut columns = vec![column::<Int64Type, _>(rows, |row| row.at.0)];
+        columns.extend(gpu_columns(rows));
+        columns
     }
 
     fn rows(columns: &Columns<'_>) -> Option<Vec<GpuSample>> {
@@ -127,7 +116,24 @@ impl Row for GpuSample {
     }
 }
 
-pub(crate) fn name(basis: ShareBasis) -> &'static str {
+/// Everything about GPUs but the time, column by column: the journal and the table have them in common.
+pub(crate) fn gpu_columns(rows: &[GpuSample]) -> [ArrayRef; 10] {
+    let basis = |row: &GpuSample| row.share.map(|share| name(share.basis));
+    [
+        column::<UInt32Type, _>(rows, |row| row.gpu),
+        optional::<Float64Type, _>(rows, |row| row.used.busy),
+        optional::<Float64Type, _>(rows, |row| row.used.memory_busy),
+        optional::<UInt64Type, _>(rows, |row| row.used.memory_used),
+        optional::<UInt64Type, _>(rows, |row| row.used.memory_total),
+        optional::<UInt32Type, _>(rows, |row| row.used.sm_clock),
+        optional::<UInt32Type, _>(rows, |row| row.used.memory_clock),
+        optional::<UInt32Type, _>(rows, |row| row.used.temperature),
+        optional::<Float64Type, _>(rows, |row| row.share.map(|share| share.share)),
+        Arc::new(rows.iter().map(basis).collect::<StringArray>()),
+    ]
+}
+
+fn name(basis: ShareBasis) -> &'static str {
     match basis {
         ShareBasis::Alone => "alone",
         ShareBasis::Utilisation => "utilisation",

@@ -25,7 +25,7 @@ pub use writer::JournalWriter;
 pub(crate) use ending::EndingRecord;
 pub(crate) use header::{HEADER, lock};
 pub(crate) use incident::{BatchRow, IncidentRow};
-pub(crate) use machine::name as basis_name;
+pub(crate) use machine::gpu_columns;
 pub(crate) use read::StreamIn;
 pub(crate) use row::{Row, column, optional};
 

@@ -2,10 +2,9 @@
 //! table without rows is not written.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use arrow_array::types::{Float64Type, Int64Type, UInt32Type, UInt64Type};
-use arrow_array::{ArrayRef, StringArray};
+use arrow_array::ArrayRef;
+use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use jouletree_meter::resources::ResourceSample;
 use jouletree_meter::share::ShareSample;
 use jouletree_meter::station::GpuSample;
@@ -13,7 +12,7 @@ use jouletree_meter::{Anchors, Mono};
 use jouletree_model::{Device, DeviceClass, Warning};
 
 use crate::RunError;
-use crate::journal::{Row, StreamIn, basis_name, column, optional};
+use crate::journal::{Row, StreamIn, column, gpu_columns, optional};
 use crate::table::{Column, Form, TableWriter, names};
 
 /// A kind of row that has a table in the run.
@@ -135,19 +134,8 @@ impl Tabled for GpuSample {
     ];
 
     fn cells(rows: &[GpuSample], times: &Times<'_>) -> Result<Vec<ArrayRef>, RunError> {
-        let basis = |row: &GpuSample| row.share.map(|share| basis_name(share.basis));
-        Ok(vec![
-            times.of(rows, |row| row.at),
-            column::<UInt32Type, _>(rows, |row| row.gpu),
-            optional::<Float64Type, _>(rows, |row| row.used.busy),
-            optional::<Float64Type, _>(rows, |row| row.used.memory_busy),
-            optional::<UInt64Type, _>(rows, |row| row.used.memory_used),
-            optional::<UInt64Type, _>(rows, |row| row.used.memory_total),
-            optional::<UInt32Type, _>(rows, |row| row.used.sm_clock),
-            optional::<UInt32Type, _>(rows, |row| row.used.memory_clock),
-            optional::<UInt32Type, _>(rows, |row| row.used.temperature),
-            optional::<Float64Type, _>(rows, |row| row.share.map(|share| share.share)),
-            Arc::new(rows.iter().map(basis).collect::<StringArray>()),
-        ])
+        let mut cells = vec![times.of(rows, |row| row.at)];
+        cells.extend(gpu_columns(rows));
+        Ok(cells)
     }
 }

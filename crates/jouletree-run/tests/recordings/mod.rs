@@ -50,7 +50,8 @@ pub fn sensors() -> Vec<SensorInfo> {
 
 pub fn header(sensors: &[SensorInfo]) -> RecordingHeader {
     let command = vec!["python".to_owned(), "train.py".to_owned()];
-    RecordingHeader::new(&Roots::default(), command, Some(4711), sensors).with_share_source("schedstat")
+    RecordingHeader::new(&Roots::default(), command, Some(4711), sensors)
+        .with_share_source(Some("schedstat".to_owned()))
 }
 
 pub fn ending(sensors: &[SensorInfo]) -> Ending {
@@ -59,6 +60,7 @@ pub fn ending(sensors: &[SensorInfo]) -> Ending {
         sensors: sensors.to_vec(),
         remarks: vec!["performance events are refused".to_owned()],
         stats,
+        share_source: Some("schedstat".to_owned()),
         tree_time: Nanos(900 * MS),
         own_time: Nanos(11 * MS),
     }
