@@ -1,0 +1,301 @@
+"""What this process tells ``jouletree run``: which steps ran when, what its frameworks recorded, what went wrong.
+
+Everything is written to a folder of the process's own below the one that ``jouletree run`` names in the environment, as
+plain files: whatever happens to this process, what was written stays. Nothing here raises into the user's program.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import time
+from ._plan import StepPlan
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Optional
+
+#: Where processes leave their traces; set by ``jouletree run``.
+TRACES = "JOULETREE_TRACES"
+LEVEL = "JOULETREE_LEVEL"
+STEPS = "JOULETREE_STEPS"
+MAX_TRACE = "JOULETREE_MAX_TRACE"
+STAGE = "JOULETREE_STAGE"
+
+#: Rows of a table are kept back until there are so many of them, or until they are so old.
+_ROWS = 2048
+_SECONDS = 1.0
+
+_STEP_COLUMNS = "start_ns,end_ns,step,phase,recorded,samples"
+_SPAN_COLUMNS = "start_ns,end_ns,lane,op,type,pass"
+_WINDOW_COLUMNS = "start_ns,end_ns,name,kind,thread"
+
+
+class Table:
+    """A CSV file that grows: rows are added cheaply and written in batches."""
+
+    def __init__(self, session: Session, name: str, columns: str) -> None:
+        self._session = session
+        self._name = name
+        self._columns = columns
+        self._rows: list[str] = []
+        self._written = time.monotonic()
+        self._begun = False
+
+    def add(self, row: str) -> None:
+        """Adds a row, whose fields are already joined and quoted."""
+        rows = self._rows
+        rows.append(row)
+        if len(rows) >= _ROWS or time.monotonic() - self._written > _SECONDS:
+            self.write()
+
+    def write(self) -> None:
+        """Writes what was kept back."""
+        rows, self._rows = self._rows, []
+        self._written = time.monotonic()
+        if not rows:
+            return
+        try:
+            with open(os.path.join(self._session.folder(), self._name), "a", encoding="utf-8") as file:
+                if not self._begun:
+                    file.write(self._columns + "\n")
+                    self._begun = True
+                file.write("\n".join(rows) + "\n")
+        except OSError as error:
+            self._session.give_up(f"cannot write {self._name}: {error}")
+
+    def forget(self) -> None:
+        """Forgets what was kept back: it belongs to the process that this one was forked from."""
+        self._rows.clear()
+        self._begun = False
+
+
+class Session:
+    """This process's part of a run."""
+
+    def __init__(self, root: str, level: str, plan: StepPlan, max_trace: int, stage: Optional[str]) -> None:
+        self.root = root
+        #: ``op``, ``module`` or ``process``.
+        self.level = level
+        #: Which steps are recorded operation by operation.
+        self.plan = plan
+        #: How many bytes of traces this process may still write.
+        self.room = max_trace
+        self.pid = os.getpid()
+        self._folder: Optional[str] = None
+        self._files = 0
+        self._warned: set[str] = set()
+        self._step = 0
+        self._frameworks: dict[str, str] = {}
+        self._endings: list[Callable[[], None]] = []
+        self._rebirths: list[Callable[[], None]] = []
+        self._tables: list[Table] = []
+        self.steps = self._table("steps.csv", _STEP_COLUMNS)
+        #: Spans of modules, recorded without a framework's profiler; a trace of its own.
+        self.spans = self._table("spans.csv", _SPAN_COLUMNS)
+        self.windows = self._table("windows.csv", _WINDOW_COLUMNS)
+        if stage:
+            self.stage(stage)
+
+    # What adapters of frameworks use
+
+    def folder(self) -> str:
+        """The folder of this process, made when it is first needed."""
+        if self._folder is None:
+            self._folder = os.path.join(self.root, f"{self.pid}-{time.time_ns()}")
+            os.makedirs(self._folder, exist_ok=True)
+            self._describe()
+        return self._folder
+
+    def new_file(self, name: str) -> str:
+        """The path of a new file; ``{}`` in its name becomes a number of its own."""
+        self._files += 1
+        return os.path.join(self.folder(), name.replace("{}", str(self._files)))
+
+    def uses(self, framework: str, version: str) -> None:
+        """Notes a framework that was recorded."""
+        self._frameworks[framework] = version
+        if self._folder is not None:
+            self._describe()
+
+    def next_step(self) -> int:
+        """The number of the step that begins now: steps are numbered from 1 through the whole process."""
+        self._step += 1
+        return self._step
+
+    def wants(self, step: int) -> bool:
+        """Whether the operations of this step are to be recorded."""
+        return self.level == "op" and self.room > 0 and self.plan.wants(step)
+
+    def ran_step(
+        self,
+        step: int,
+        start_ns: int,
+        end_ns: int,
+        phase: str = "train",
+        recorded: bool = False,
+        samples: Optional[int] = None,
+    ) -> None:
+        """Notes a step that ran; `phase` is ``train``, ``evaluate`` or ``predict``."""
+        known = "" if samples is None else str(samples)
+        self.steps.add(f"{start_ns},{end_ns},{step},{phase},{int(recorded)},{known}")
+
+    def ran_module(self, path: str, start_ns: int, end_ns: int, lane: int, kind: str, passed: str) -> None:
+        """Notes that a module was active; spans of one lane nest."""
+        self.spans.add(f"{start_ns},{end_ns},{lane},{quoted(path)},{quoted(kind)},{passed}")
+
+    def wrote(self, path: str) -> None:
+        """Notes a trace file, which takes from the room for traces."""
+        try:
+            self.room -= os.path.getsize(path)
+        except OSError:
+            return
+        if self.room <= 0:
+            self.warn("traces have reached --max-trace; later steps are recorded without their operations")
+
+    def warn(self, message: str) -> None:
+        """Notes what the user should know; ``jouletree run`` prints it at its end, once."""
+        if message in self._warned:
+            return
+        self._warned.add(message)
+        try:
+            with open(os.path.join(self.folder(), "warnings.txt"), "a", encoding="utf-8") as file:
+                file.write(message.replace("\n", " ") + "\n")
+        except OSError:
+            pass
+
+    def give_up(self, message: str) -> None:
+        """Records no more operations, and says why."""
+        self.level = "process"
+        self.warn(f"{message}; only power is recorded from here on")
+
+    def write_model(self, tree: dict[str, Any], name: str = "model-{}.json") -> None:
+        """Writes the tree of a model that ran, in the form of ``tree.json``."""
+        import json
+
+        try:
+            with open(self.new_file(name), "w", encoding="utf-8") as file:
+                json.dump(tree, file)
+        except (OSError, TypeError, ValueError) as error:
+            self.warn(f"the model's tree is not written: {error}")
+
+    def at_end(self, ending: Callable[[], None]) -> None:
+        """Has something done before this process ends; what was asked for last is done first."""
+        self._endings.append(ending)
+
+    def when_forked(self, rebirth: Callable[[], None]) -> None:
+        """Has something done in a process that was forked from this one."""
+        self._rebirths.append(rebirth)
+
+    def stage(self, name: str) -> None:
+        """Begins a stage, which lasts until the next."""
+        self.ran_window(name, time.time_ns(), 0, "stage", 0)
+        self.windows.write()
+
+    def ran_window(self, name: str, start_ns: int, end_ns: int, kind: str, thread: int) -> None:
+        """Notes a window; one that has not ended has the end 0."""
+        self.windows.add(f"{start_ns},{end_ns},{quoted(name)},{kind},{thread}")
+
+    # Its life
+
+    def end(self) -> None:
+        """Writes everything that is left. May be called again."""
+        endings, self._endings = self._endings, []
+        for ending in reversed(endings):
+            guarded(ending)
+        self.write()
+
+    def write(self) -> None:
+        """Writes what tables keep back."""
+        for table in self._tables:
+            table.write()
+
+    def reborn(self) -> None:
+        """Becomes the session of a process that was forked: nothing of the parent's is written again."""
+        self.pid = os.getpid()
+        self._folder = None
+        self._step = 0
+        self._warned.clear()
+        for table in self._tables:
+            table.forget()
+        for rebirth in self._rebirths:
+            guarded(rebirth)
+
+    def _table(self, name: str, columns: str) -> Table:
+        table = Table(self, name, columns)
+        self._tables.append(table)
+        return table
+
+    def _describe(self) -> None:
+        import json
+
+        about = {
+            "pid": self.pid,
+            "parent": os.getppid(),
+            "command": getattr(sys, "orig_argv", None) or sys.argv,
+            "python": sys.version.split()[0],
+            "rank": os.environ.get("RANK"),
+            "frameworks": self._frameworks,
+        }
+        try:
+            with open(os.path.join(self._folder or "", "process.json"), "w", encoding="utf-8") as file:
+                json.dump(about, file)
+        except OSError:
+            pass
+
+
+_current: Optional[Session] = None
+
+
+def current() -> Optional[Session]:
+    """This process's session; ``None`` when it does not run under ``jouletree run``."""
+    return _current
+
+
+def begin() -> Optional[Session]:
+    """Begins the session that the environment asks for, once."""
+    global _current
+    root = os.environ.get(TRACES)
+    if _current is not None or not root:
+        return _current
+    try:
+        plan = StepPlan(os.environ.get(STEPS, "1.."))
+        room = int(os.environ.get(MAX_TRACE, str(2 << 30)))
+        _current = Session(root, os.environ.get(LEVEL, "op"), plan, room, os.environ.get(STAGE))
+    except (OSError, ValueError) as error:
+        print(f"jouletree: this process is recorded without its operations: {error}", file=sys.stderr)
+        return None
+    atexit.register(_current.end)
+    os.register_at_fork(after_in_child=_current.reborn)
+    _see_hard_exits(_current)
+    return _current
+
+
+def _see_hard_exits(session: Session) -> None:
+    """A program that ends by ``os._exit`` skips everything that is done at exit; what was recorded is written first."""
+    leave = os._exit
+
+    def _exit(status: int) -> None:
+        guarded(session.end)
+        leave(status)
+
+    os._exit = _exit  # type: ignore[assignment]
+
+
+def guarded(action: Callable[..., Any], *arguments: Any) -> Any:
+    """Does something that must not harm the user's program; what goes wrong is told at the end of the run."""
+    try:
+        return action(*arguments)
+    except Exception as error:  # noqa: BLE001: whatever it is, it is ours and not the user's
+        session = _current
+        if session is not None:
+            session.warn(f"{getattr(action, '__qualname__', action)} failed: {type(error).__name__}: {error}")
+        return None
+
+
+def quoted(text: str) -> str:
+    """A field of a CSV file."""
+    if "," in text or '"' in text or "\n" in text:
+        return '"' + text.replace('"', '""') + '"'
+    return text
