@@ -28,7 +28,7 @@ _ROWS = 2048
 _SECONDS = 1.0
 
 _STEP_COLUMNS = "start_ns,end_ns,step,phase,recorded,samples"
-_SPAN_COLUMNS = "start_ns,end_ns,lane,op,type,pass"
+_SPAN_COLUMNS = "start_ns,end_ns,device,lane,op,type,pass"
 _WINDOW_COLUMNS = "start_ns,end_ns,name,kind,thread"
 
 
@@ -124,6 +124,10 @@ class Session:
         self._step += 1
         return self._step
 
+    def steps_begun(self) -> int:
+        """How many steps have begun so far."""
+        return self._step
+
     def wants(self, step: int) -> bool:
         """Whether the operations of this step are to be recorded."""
         return self.level == "op" and self.room > 0 and self.plan.wants(step)
@@ -143,7 +147,7 @@ class Session:
 
     def ran_module(self, path: str, start_ns: int, end_ns: int, lane: int, kind: str, passed: str) -> None:
         """Notes that a module was active; spans of one lane nest."""
-        self.spans.add(f"{start_ns},{end_ns},{lane},{quoted(path)},{quoted(kind)},{passed}")
+        self.spans.add(f"{start_ns},{end_ns},cpu:0,{lane},{quoted(path)},{quoted(kind)},{passed}")
 
     def wrote(self, path: str) -> None:
         """Notes a trace file, which takes from the room for traces."""
