@@ -10,6 +10,7 @@ import atexit
 import os
 import sys
 import time
+from _thread import allocate_lock
 from ._plan import StepPlan
 
 TYPE_CHECKING = False
@@ -42,6 +43,7 @@ class Table:
         self._rows: list[str] = []
         self._written = time.monotonic()
         self._begun = False
+        self._writing = allocate_lock()
 
     def add(self, row: str) -> None:
         """Adds a row, whose fields are already joined and quoted."""
@@ -52,8 +54,19 @@ class Table:
 
     def write(self) -> None:
         """Writes what was kept back."""
-        rows, self._rows = self._rows, []
+        # One at a time; who comes meanwhile leaves its rows to the next. It may be this very thread, within a signal's handler.
+        if not self._writing.acquire(False):
+            return
+        try:
+            self._write()
+        finally:
+            self._writing.release()
+
+    def _write(self) -> None:
         self._written = time.monotonic()
+        rows = self._rows[:]
+        # Other threads add to the same list.
+        del self._rows[: len(rows)]
         if not rows:
             return
         try:
@@ -69,6 +82,7 @@ class Table:
         """Forgets what was kept back: it belongs to the process that this one was forked from."""
         self._rows.clear()
         self._begun = False
+        self._writing = allocate_lock()
 
 
 class Session:
@@ -237,7 +251,8 @@ class Session:
         about = {
             "pid": self.pid,
             "parent": os.getppid(),
-            "command": getattr(sys, "orig_argv", None) or sys.argv,
+            # Python 3.9 has neither while it starts.
+            "command": getattr(sys, "orig_argv", None) or getattr(sys, "argv", []),
             "python": sys.version.split()[0],
             "rank": os.environ.get("RANK"),
             "frameworks": self._frameworks,
@@ -266,13 +281,14 @@ def begin() -> Optional[Session]:
     try:
         plan = StepPlan(os.environ.get(STEPS, "1.."))
         room = int(os.environ.get(MAX_TRACE, str(2 << 30)))
-        _current = Session(root, os.environ.get(LEVEL, "op"), plan, room, os.environ.get(STAGE))
+        _current = Session(os.path.abspath(root), os.environ.get(LEVEL, "op"), plan, room, os.environ.get(STAGE))
     except (OSError, ValueError) as error:
         print(f"jouletree: this process is recorded without its operations: {error}", file=sys.stderr)
         return None
     atexit.register(_current.end)
     os.register_at_fork(after_in_child=_current.reborn)
     _see_hard_exits(_current)
+    _see_replacements(_current)
     return _current
 
 
@@ -281,10 +297,29 @@ def _see_hard_exits(session: Session) -> None:
     leave = os._exit
 
     def _exit(status: int) -> None:
-        guarded(session.end)
-        leave(status)
+        try:
+            guarded(session.end)
+        finally:
+            leave(status)
 
+    _exit.__doc__ = leave.__doc__
     os._exit = _exit  # type: ignore[assignment]
+
+
+def _see_replacements(session: Session) -> None:
+    """A program that becomes another one by ``os.exec…`` skips it, too; but the call may fail, and it goes on."""
+
+    def before(replace: Callable[..., Any]) -> Callable[..., Any]:
+        def replacing(*arguments: Any, **options: Any) -> Any:
+            guarded(session.write)
+            return replace(*arguments, **options)
+
+        replacing.__name__, replacing.__doc__ = replace.__name__, replace.__doc__
+        return replacing
+
+    # The others of the family call these two.
+    os.execv = before(os.execv)  # type: ignore[assignment]
+    os.execve = before(os.execve)  # type: ignore[assignment]
 
 
 def guarded(action: Callable[..., Any], *arguments: Any) -> Any:
