@@ -14,6 +14,9 @@ PACKAGES = pathlib.Path(__file__).resolve().parent.parent
 AUTO = PACKAGES / "jouletree" / "_auto"
 EXAMPLES = PACKAGES.parent / "examples"
 
+# The package of this repository, whatever else is installed.
+sys.path.insert(0, str(PACKAGES))
+
 
 class Process:
     """What one process of a recorded program left."""

@@ -32,7 +32,16 @@ class Seen:
         _set(self, "_jouletree_function", Function(getattr(inner, "__name__", "")))
 
     def __call__(self, /, *arguments: Any, **options: Any) -> Any:
-        return self._jouletree_steps.call(self._jouletree_function, self._jouletree_inner, arguments, options)
+        steps, function = self._jouletree_steps, self._jouletree_function
+        begun = steps.before(function)
+        try:
+            results = self._jouletree_inner(*arguments, **options)
+        except BaseException as error:
+            steps.failed(begun)
+            without_this_frame(error)
+            raise
+        steps.after(function, begun, results)
+        return results
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -95,9 +104,23 @@ def see_compiled(compiled: type, steps: Steps) -> None:
             function = functions[self] = Function(_name_of(self))
             # It does not compile any more.
             function.calls = 1
-        return steps.call(function, functools.partial(call, self), arguments, options)
+        begun = steps.before(function)
+        try:
+            results = call(self, *arguments, **options)
+        except BaseException as error:
+            steps.failed(begun)
+            without_this_frame(error)
+            raise
+        steps.after(function, begun, results)
+        return results
 
     compiled.__call__ = seen  # type: ignore[operator]
+
+
+def without_this_frame(error: BaseException) -> None:
+    """Takes the frame of the caller, which is about to raise the error again, out of its traceback (since Python 3.11)."""
+    if error.__traceback__ is not None:
+        error.__traceback__ = error.__traceback__.tb_next
 
 
 def _name_of(compiled: Any) -> str:

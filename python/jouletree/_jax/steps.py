@@ -40,19 +40,24 @@ class Steps:
         # JAX takes its backends down at exit, too; what was asked for later is done before that.
         atexit.register(guarded, self.end)
 
-    def call(self, function: Function, run: Callable[..., Any], arguments: Any, options: Any) -> Any:
-        """Calls a jitted function, and notes the step that it may begin."""
+    def before(self, function: Function) -> Any:
+        """Notes that a jitted function is about to be called; what it returns, `after` or `failed` is to be given."""
         here = self._here
         if getattr(here, "busy", False) or not self._is_outermost():
-            return run(*arguments, **options)
+            return None
         here.busy = True
-        try:
-            timed = guarded(self._before, function)
-            results = run(*arguments, **options)
-            guarded(self._after, function, results, timed)
-        finally:
-            here.busy = False
-        return results
+        return guarded(self._before, function) or 0.0
+
+    def after(self, function: Function, begun: Any, results: Any) -> None:
+        """Notes that it has returned."""
+        if begun is not None:
+            guarded(self._after, function, results, begun)
+            self._here.busy = False
+
+    def failed(self, begun: Any) -> None:
+        """Notes that it has raised something."""
+        if begun is not None:
+            self._here.busy = False
 
     def end(self) -> None:
         """Ends the last step and its window."""
@@ -64,20 +69,21 @@ class Steps:
                 self._end_step(min(end, self._start + longest) if longest else end)
             self._window.close()
 
-    def _before(self, function: Function) -> Optional[float]:
+    def _before(self, function: Function) -> float:
+        """The time at which a timed call begins, and 0 for others."""
         with self._lock:
             timed = function.is_to_be_timed()
             if timed:
                 self._wait()
             if self._calls.begins_step(function):
                 self._begin_step(function)
-        return time.perf_counter() if timed else None
+        return time.perf_counter() if timed else 0.0
 
-    def _after(self, function: Function, results: Any, began: Optional[float]) -> None:
+    def _after(self, function: Function, results: Any, began: float) -> None:
         array = self._first_array(results)
         if array is not None:
             self._last = weakref.ref(array)
-        if began is not None:
+        if began:
             self._wait()
             function.took(time.perf_counter() - began)
 
