@@ -80,9 +80,18 @@ class _Profile:
             self._runtime = None
             self._take(path)
 
-    def forget(self) -> None:
-        """Leaves the profile to the process that this one was forked from."""
-        self._runtime = None
+    def remove(self) -> None:
+        """Removes what was written for a session that could not be made."""
+        if self._prefix is not None:
+            folder, name = os.path.split(self._prefix)
+            for file in os.listdir(folder):
+                if file.startswith(name + "_"):
+                    os.remove(os.path.join(folder, file))
+
+    def forget(self) -> Any:
+        """Leaves the profile to the process that this one was forked from; returns what must not end in this one."""
+        runtime, self._runtime = self._runtime, None
+        return runtime
 
     def _take(self, written: str) -> None:
         if not written or not os.path.isfile(written):
@@ -113,6 +122,7 @@ class _Adapter:
         self._profiles: weakref.WeakKeyDictionary[Any, _Profile] = weakref.WeakKeyDictionary()
         #: Profiles that are on, also of sessions that are being taken down.
         self._on: list[_Profile] = []
+        self._abandoned: list[Any] = []
         session.at_end(self._end)
         session.when_forked(self._forget)
 
@@ -146,6 +156,10 @@ class _Adapter:
             profile, arguments, options, undo = begun
         try:
             made = make(inference, *arguments, **options)
+        except BaseException:
+            if profile is not None:
+                guarded(profile.remove)
+            raise
         finally:
             if undo is not None:
                 guarded(undo)
@@ -211,8 +225,8 @@ class _Adapter:
             guarded(self._end_one, profile)
 
     def _forget(self) -> None:
-        for profile in self._on:
-            profile.forget()
+        # A session writes its profile when it goes, into the file that the other process writes to.
+        self._abandoned += [profile.forget() for profile in self._on]
         self._on.clear()
 
     # Running
