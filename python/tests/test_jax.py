@@ -15,6 +15,9 @@ from jouletree._jax.calls import Calls, Function, phase_of
 
 jax = pytest.importorskip("jax", reason="JAX is not installed here")
 
+#: Reads what the profiler wrote; older versions have no reader.
+has_reader = pytest.mark.skipif(not hasattr(jax.profiler, "ProfileData"), reason="this JAX cannot read its own profiles")
+
 #: A model with names, and a training step.
 MODEL = """
 import jax, jax.numpy as jnp, numpy
@@ -91,6 +94,7 @@ def test_phases_by_name(name, phase):
 # Programs
 
 
+@has_reader
 def test_steps_operations_and_compilation(tmp_path):
     script = MODEL + """
 step = jax.jit(train_step)
@@ -139,6 +143,11 @@ def operations_of(file) -> list[tuple[int, int]]:
                     began.append((event.start_ns, event.end_ns, (about.get("_pt"), about.get("_p"))))
     # The work of an operation may go on in other threads after it was begun: an event of its own tells its end.
     return [(int(base + start), int(base + max(end, ended.get(number, 0)))) for start, end, number in began]
+
+
+def without_log(err: str) -> str:
+    """What a program wrote, without what XLA of JAX 0.4 says of its profiler."""
+    return "".join(line for line in err.splitlines(True) if "python_hooks.cc" not in line)
 
 
 def test_a_jitted_function_is_as_before(tmp_path):
@@ -201,7 +210,7 @@ print(repr(plain) == repr(plain), repr(plain)[:12])
     outcome = run_recorded(PYTHON, script, tmp_path, steps="2..3")
     alone = run_alone(PYTHON, tmp_path / "program.py")
     assert (outcome.code, outcome.out) == (0, alone.out), outcome.err
-    assert outcome.err == alone.err
+    assert without_log(outcome.err) == without_log(alone.err)
 
 
 def test_what_is_not_a_step(tmp_path):
@@ -261,7 +270,7 @@ go()
     outcome = run_recorded(PYTHON, script, tmp_path)
     alone = run_alone(PYTHON, tmp_path / "program.py")
     assert outcome.code == alone.code == 1
-    assert outcome.err == alone.err
+    assert without_log(outcome.err) == without_log(alone.err)
     assert "TypeError" in alone.err
     # What was recorded until then is there.
     assert len(outcome.only.steps) == 2
@@ -312,6 +321,7 @@ step(weights, inputs)
     assert len(process.files("jax-*.xplane.pb")) == 1
 
 
+@has_reader
 def test_the_example(tmp_path):
     began = time.monotonic()
     outcome = run_recorded(

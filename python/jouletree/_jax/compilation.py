@@ -32,7 +32,7 @@ class Compilation:
         self._session = session
         self._spans: list[tuple[int, int, int, str, str]] = []
         session.at_end(self.write)
-        session.when_forked(self._spans.clear)
+        session.when_forked(self._forget)
         jax.monitoring.register_event_duration_secs_listener(self._heard)
 
     def write(self) -> None:
@@ -40,6 +40,9 @@ class Compilation:
         spans, self._spans = self._spans, []
         for start, end, lane, name, kind in spans:
             self._session.ran_module(f"compile/{name}" if name else "compile", start, end, lane, kind, "")
+
+    def _forget(self) -> None:
+        self._spans = []
 
     def _heard(self, event: str, seconds: float, **about: Any) -> None:
         kind = _EVENTS.get(event)
