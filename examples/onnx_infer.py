@@ -64,9 +64,8 @@ class Builder:
         root = self.constant(f"{module}/root", numpy.float32(2**0.5))
         error = self.node(module, "Erf", self.node(module, "Div", inputs, root))
         shifted = self.node(module, "Add", error, self.constant(f"{module}/one", numpy.float32(1)))
-        return self.node(
-            module, "Mul", self.node(module, "Mul", inputs, shifted), self.constant(f"{module}/half", numpy.float32(0.5))
-        )
+        half = self.constant(f"{module}/half", numpy.float32(0.5))
+        return self.node(module, "Mul", self.node(module, "Mul", inputs, shifted), half)
 
 
 def attention(build: Builder, module: str, hidden: str, batch: int, length: int, size: int, heads: int) -> str:

@@ -54,7 +54,8 @@ class Table:
 
     def write(self) -> None:
         """Writes what was kept back."""
-        # One at a time; who comes meanwhile leaves its rows to the next. It may be this very thread, within a signal's handler.
+        # One at a time; who comes meanwhile leaves its rows to the next. It may be this very thread, in the handler of
+        # a signal.
         if not self._writing.acquire(False):
             return
         try:
@@ -97,7 +98,8 @@ class Session:
         #: How many bytes of traces this process may still write.
         self.room = max_trace
         self.pid = os.getpid()
-        self._folder: Optional[str] = None
+        self._folder = self._new_folder()
+        self._made = False
         self._files = 0
         self._warned: set[str] = set()
         self._step = 0
@@ -116,11 +118,15 @@ class Session:
 
     def folder(self) -> str:
         """The folder of this process, made when it is first needed."""
-        if self._folder is None:
-            self._folder = os.path.join(self.root, f"{self.pid}-{time.time_ns()}")
+        if not self._made:
+            # Threads that come at the same time make the same one.
             os.makedirs(self._folder, exist_ok=True)
+            self._made = True
             self._describe()
         return self._folder
+
+    def _new_folder(self) -> str:
+        return os.path.join(self.root, f"{self.pid}-{time.time_ns()}")
 
     def new_file(self, name: str) -> str:
         """The path of a new file; ``{}`` in its name becomes a number of its own."""
@@ -130,7 +136,7 @@ class Session:
     def uses(self, framework: str, version: str) -> None:
         """Notes a framework that was recorded."""
         self._frameworks[framework] = version
-        if self._folder is not None:
+        if self._made:
             self._describe()
 
     def next_step(self) -> int:
@@ -232,7 +238,8 @@ class Session:
     def reborn(self) -> None:
         """Becomes the session of a process that was forked: nothing of the parent's is written again."""
         self.pid = os.getpid()
-        self._folder = None
+        self._folder = self._new_folder()
+        self._made = False
         self._step = 0
         self._warned.clear()
         for table in self._tables:
@@ -246,20 +253,20 @@ class Session:
         return table
 
     def _describe(self) -> None:
-        import json
-
-        about = {
-            "pid": self.pid,
-            "parent": os.getppid(),
-            # Python 3.9 has neither while it starts.
-            "command": getattr(sys, "orig_argv", None) or getattr(sys, "argv", []),
-            "python": sys.version.split()[0],
-            "rank": os.environ.get("RANK"),
-            "frameworks": self._frameworks,
-        }
+        # Python 3.9 has neither while it starts.
+        command = getattr(sys, "orig_argv", None) or getattr(sys, "argv", [])
+        rank = os.environ.get("RANK")
+        frameworks = (f"{in_json(name)}: {in_json(version)}" for name, version in self._frameworks.items())
+        about = (
+            f'{{"pid": {self.pid}, "parent": {os.getppid()}, '
+            f'"command": [{", ".join(map(in_json, command))}], '
+            f'"python": {in_json(sys.version.split()[0])}, '
+            f'"rank": {"null" if rank is None else in_json(rank)}, '
+            f'"frameworks": {{{", ".join(frameworks)}}}}}\n'
+        )
         try:
-            with open(os.path.join(self._folder or "", "process.json"), "w", encoding="utf-8") as file:
-                json.dump(about, file)
+            with open(os.path.join(self._folder, "process.json"), "w", encoding="utf-8") as file:
+                file.write(about)
         except OSError:
             pass
 
@@ -338,3 +345,21 @@ def quoted(text: str) -> str:
     if "," in text or '"' in text or "\n" in text:
         return '"' + text.replace('"', '""') + '"'
     return text
+
+
+def in_json(text: str) -> str:
+    """A string of JSON.
+
+    To import a module for it would not do: in a process that was forked while another thread was importing that module,
+    the import would wait for ever.
+    """
+    return '"' + "".join(map(_in_json, str(text))) + '"'
+
+
+def _in_json(letter: str) -> str:
+    if letter in '"\\':
+        return "\\" + letter
+    if "\ud800" <= letter <= "\udfff":
+        # Not text at all, such as an argument in another encoding.
+        return "\ufffd"
+    return letter if letter >= " " else f"\\u{ord(letter):04x}"

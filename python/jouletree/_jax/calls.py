@@ -6,18 +6,19 @@ name a training step or an inference. What is taken for a step:
 - Only outermost calls of functions that code outside of JAX has jitted (`jax.jit`, `jax.pmap`, or ahead of time by
   ``lower(…).compile()``). Calls within a transformation that is being traced are not calls at all, and what
   `jax.numpy` compiles for itself is not seen.
-- The first call of a function begins a step: it compiles, and may be the only call, as in a program that trains within one
-  `lax.scan`.
-- A call of a *light* function belongs to the step that is under way. Light is what takes less than a tenth of the time of
-  the function that began the step; every function is timed at its second and its third call, the only times that the
-  program is made to wait. After twenty light calls in a row a light function has become the main thing, and begins steps.
-- Functions that take turns (gradients and update, discriminator and generator) make a step together, which begins with the
-  first of them. A function takes turns with the one that began the step if it ran between that one's last two
-  calls.
+- The first call of a function begins a step: it compiles, and may be the only call, as in a program that trains
+  within one `lax.scan`.
+- A call of a *light* function belongs to the step that is under way. Light is what takes less than a tenth of the
+  time of the function that began the step; every function is timed at its second and its third call, the only times
+  that the program is made to wait. After twenty light calls in a row a light function has become the main thing, and
+  begins steps.
+- Functions that take turns (gradients and update, discriminator and generator) make a step together, which begins
+  with the first of them. A function takes turns with the one that began the step if it ran between that one's last
+  two calls.
 - Every other call begins a step.
 
-This errs in a program whose helper is as heavy as its training step and is called at irregular times: it begins steps of
-its own. A training step that is always followed by one evaluation is one step with it.
+This errs in a program whose helper is as heavy as its training step and is called at irregular times: it begins steps
+of its own. A training step that is always followed by one evaluation is one step with it.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ _LATE_NS = 50_000
 
 
 class Compilation:
-    """Spans of compilation; those within others, as of functions that are jitted within others, are left to the outer."""
+    """Spans of compilation; those within others, as of functions that are jitted within others, are left out."""
 
     def __init__(self, session: Session, jax: ModuleType) -> None:
         import jax.monitoring

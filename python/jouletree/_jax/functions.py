@@ -1,8 +1,8 @@
 """Jitted functions whose calls are seen.
 
-`jax.jit` returns an object of a class that cannot be derived from, and whose calls do not pass through Python. What takes
-its place here is an object around it that passes on everything: attributes, the binding to an instance, pickling; it even
-says that it is of the same class.
+`jax.jit` returns an object of a class that cannot be derived from, and whose calls do not pass through Python. What
+takes its place here is an object around it that passes on everything: attributes, the binding to an instance,
+pickling; it even says that it is of the same class.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def see_compiled(compiled: type, steps: Steps) -> None:
 
 
 def without_this_frame(error: BaseException) -> None:
-    """Takes the frame of the caller, which is about to raise the error again, out of its traceback (since Python 3.11)."""
+    """Takes the frame of the caller, which then raises the error again, out of its traceback (since Python 3.11)."""
     if error.__traceback__ is not None:
         error.__traceback__ = error.__traceback__.tb_next
 

@@ -1,8 +1,9 @@
 """Steps of a JAX program, from the calls of its jitted functions.
 
-JAX returns from a call before the results are there. A step therefore lasts from its call to the call that begins the next
-step, and only at the edges of a recorded window the program is made to wait for its results. The last step of a program
-has no next one: it lasts until the process ends, but no longer than the longest step that the same function began before.
+JAX returns from a call before the results are there. A step therefore lasts from its call to the call that begins the
+next step, and only at the edges of a recorded window the program is made to wait for its results. The last step of a
+program has no next one: it lasts until the process ends, but no longer than the longest step that the same function
+began before.
 """
 
 from __future__ import annotations

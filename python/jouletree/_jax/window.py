@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from .._session import Session
 
-#: A window closes after so many steps once it has lasted for a while, and in any case after a longer one: a process that
-#: is killed loses little, and short steps do not spend their time on opening and closing windows.
+#: A window closes after so many steps once it has lasted for a while, and in any case after longer: a process that is
+#: killed loses little, and short steps do not spend their time on opening and closing windows.
 _STEPS = 10
 _SECONDS = 2.0
 _MOST_SECONDS = 20.0
