@@ -1,8 +1,9 @@
 """ONNX Runtime: every run of an inference session is a step, and sessions profile themselves.
 
 ONNX Runtime profiles a session from its making on, and keeps the profile in memory until it is ended, once. So a
-profile begins with the session, and ends when no later step is to be recorded, when it has grown long, when the
-session goes, or when the process ends; a process that is killed before leaves none. A program that switches profiling
+profile begins with the session, and ends after a chosen step that no other follows soon, when it has grown long, when
+the session goes, or when the process ends; a process that is killed before leaves none. All runs until then are
+recorded, chosen or not. A program that switches profiling
 on itself keeps its file, of which a copy is taken. The model is kept beside the profile, for it tells where fused
 operations belong; weights in files of their own are not.
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _LARGEST_MODEL = 512 << 20
 #: ONNX Runtime records a million events of a session and no more; a profile ends well before.
 _MOST_RUNS = 5000
+#: After a chosen step the profile stays on if another one comes within so many.
+_SOON = 50
 #: What runs a model.
 _RUNS = ("run", "run_with_iobinding", "run_with_ort_values", "run_with_ortvaluevector")
 
@@ -123,6 +126,8 @@ class _Adapter:
         #: Profiles that are on, also of sessions that are being taken down.
         self._on: list[_Profile] = []
         self._abandoned: list[Any] = []
+        #: Whether a step was run that is to be recorded.
+        self._chosen = False
         session.at_end(self._end)
         session.when_forked(self._forget)
 
@@ -262,10 +267,23 @@ class _Adapter:
         session = self._session
         step = session.next_step()
         profile = self._profiles.get(inference)
-        if profile is not None and profile.is_on() and session.plan.is_over(step) and not profile.is_of_the_program():
+        if session.wants(step):
+            self._chosen = True
+        elif profile is not None and profile.is_on() and not profile.is_of_the_program() and self._is_over(step):
             self._end_one(profile)
         # A profile that is on records every run, whether it was asked for or not.
         return step, profile, profile is not None and profile.is_on(), time.time_ns()
+
+    def _is_over(self, step: int) -> bool:
+        session = self._session
+        if session.plan.is_over(step) or session.room <= 0:
+            return True
+        if not self._chosen or any(map(session.wants, range(step, step + _SOON))):
+            return False
+        session.warn(
+            "ONNX Runtime cannot take a profile up again: of steps chosen at a distance only the first have operations"
+        )
+        return True
 
     def _end_step(self, begun: Any) -> None:
         step, profile, recorded, start = begun

@@ -145,6 +145,18 @@ late.run(None, {"x": x})
     assert len(nodes_of(profile)) == 6
 
 
+def test_steps_at_a_distance(tmp_path):
+    script = MODEL + """
+session = onnxruntime.InferenceSession(model, providers=cpu)
+for _ in range(120):
+    session.run(None, {"x": x})
+"""
+    process = run_recorded(PYTHON, script, tmp_path, steps="1..3,30,every:100").only
+    # The profile stays on for what comes soon, and cannot be taken up again.
+    assert [step["step"] for step in process.steps if step["recorded"]] == list(range(1, 31))
+    assert ["cannot take a profile up again" in warning for warning in process.warnings] == [True]
+
+
 def test_other_ways_to_run(tmp_path):
     script = MODEL + """
 import threading
