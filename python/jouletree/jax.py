@@ -28,7 +28,7 @@ def adapt(jax: ModuleType) -> None:
     from ._jax.steps import Steps
 
     steps = Steps(session, jax)
-    Compilation(session, jax)
+    Compilation(session, jax, steps)
     jax.jit = seeing(jax.jit, steps)
     jax.pmap = seeing(jax.pmap, steps)
     see_compiled(jax.stages.Compiled, steps)

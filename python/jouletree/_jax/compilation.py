@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .._session import Session
+    from .steps import Steps
 
 #: What JAX tells of, and what it is called here.
 _EVENTS = {
@@ -26,10 +27,11 @@ _LATE_NS = 50_000
 class Compilation:
     """Spans of compilation; those within others, as of functions that are jitted within others, are left out."""
 
-    def __init__(self, session: Session, jax: ModuleType) -> None:
+    def __init__(self, session: Session, jax: ModuleType, steps: Steps) -> None:
         import jax.monitoring
 
         self._session = session
+        self._steps = steps
         self._spans: list[tuple[int, int, int, str, str]] = []
         session.at_end(self.write)
         session.when_forked(self._forget)
@@ -52,6 +54,9 @@ class Compilation:
     def _note(self, kind: str, seconds: float, name: str) -> None:
         end = time.time_ns()
         start = end - int(seconds * 1e9)
+        if self._session.level == "op" and not self._steps.is_recorded_since(start):
+            # Like operations it counts where steps are recorded.
+            return
         lane = threading.get_native_id()
         spans = self._spans
         while spans and spans[-1][2] == lane and spans[-1][0] >= start - _LATE_NS:

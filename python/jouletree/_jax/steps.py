@@ -60,6 +60,10 @@ class Steps:
         if begun is not None:
             self._here.busy = False
 
+    def is_recorded_since(self, time_ns: int) -> bool:
+        """Whether the step under way is recorded, and was so at this time."""
+        return bool(self._number) and self._recorded and self._start <= time_ns
+
     def end(self) -> None:
         """Ends the last step and its window."""
         with self._lock:
