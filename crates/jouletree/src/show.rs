@@ -127,7 +127,9 @@ pub fn view(footprint: &Footprint, by: By, view: &ViewArgs) -> Result<String> {
         (Format::Csv, By::Device) => tables::csv(&json::device_rows(footprint)),
         (Format::Csv, By::Step) => tables::csv(&json::step_rows(footprint)),
         (Format::Csv, By::Stage) => tables::csv(&program::stages(footprint)),
-        (_, By::Window | By::Phase) => bail!("windows and phases are told by programs that ran under `jouletree run`; this run has none"),
+        (_, By::Window | By::Phase) => {
+            bail!("windows and phases are told by programs that ran under `jouletree run`; this run has none")
+        }
     }
 }
 

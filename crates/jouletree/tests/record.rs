@@ -351,8 +351,13 @@ fn a_recording_is_power_for_a_trace() {
             began + 700_000_000
         ),
     );
-    let result = account([events.as_str(), "--power", machine.run().to_str().unwrap()]);
-    let used = number(&list(&result, "ops")[0], "energy_j");
-    assert_close(used, 24.0, 0.03, "the operation");
-    assert_conserved(&result);
+    let run = machine.run();
+    let used = |energy: &str| {
+        let result = account([events.as_str(), "--power", run.to_str().unwrap(), "--energy", energy]);
+        assert_conserved(&result);
+        number(&list(&result, "ops")[0], "energy_j")
+    };
+    assert_close(used("device"), 24.0, 0.03, "the operation");
+    // A program that sleeps uses next to nothing of it.
+    assert!(used("tree") < 2.4, "{} J", used("tree"));
 }

@@ -10,6 +10,7 @@ use super::ops::Slot;
 use super::recording::{Recording, lines, run};
 use super::space::{LineHead, Plane};
 use super::stats::{RawEvent, next_message};
+use super::work::Call;
 use super::xla::XlaStats;
 
 /// How many bytes an event takes at least, as profilers write them; a guess that only saves moving memory.
@@ -29,6 +30,7 @@ pub(super) fn read_plane<'a>(recording: &mut Recording<'a>, number: usize, plane
         xla: XlaStats::of(plane),
         step: plane.stat_id("step_num"),
         call: plane.stat_id("tf_function_call"),
+        done: plane.stat_id("_c"),
         walls: [plane.stat_id("wall_ns"), plane.stat_id("wall")],
         device: Device::new(DeviceClass::Cpu, 0),
         plane,
@@ -48,6 +50,8 @@ struct HostPlane<'p, 'a> {
     /// The statistics that tell a step, the call of a function, the time of day.
     step: Option<i64>,
     call: Option<i64>,
+    /// The statistic by which the end of an operation's work refers to its call.
+    done: Option<i64>,
     walls: [Option<i64>; 2],
     device: Device,
 }
@@ -61,6 +65,7 @@ impl<'a> HostPlane<'_, 'a> {
         let is_data = head.kind().starts_with("tf_data");
         let runs_operations = head.kind().starts_with("tf_Compute");
         let mut events: Vec<Event> = Vec::with_capacity(line.len() / EVENT_BYTES);
+        let mut calls: Vec<Call> = Vec::new();
         let (mut counted, mut listened) = (0, 0);
         let mut before = Slot::NONE;
         let mut fields = Fields::new(line);
@@ -100,6 +105,7 @@ impl<'a> HostPlane<'_, 'a> {
                     continue;
                 }
                 Sort::Other => {}
+                Sort::End => self.end(recording, &raw, end),
                 Sort::PerhapsOp if is_data => events.push(run(start, end, kind.data_op, Step::NONE)),
                 Sort::PerhapsOp if runs_operations => events.push(run(start, end, kind.op, Step::NONE)),
                 Sort::PerhapsOp => {}
@@ -107,7 +113,7 @@ impl<'a> HostPlane<'_, 'a> {
                     recording.ops.note_before(kind.op, before);
                     events.push(run(start, end, kind.op, Step::NONE));
                 }
-                Sort::Unknown => self.look(recording, &raw, start, end, &mut events),
+                Sort::Unknown => calls.extend(self.look(recording, &raw, start, end, &mut events)),
                 Sort::Marker => self.mark(recording, &raw, start),
             }
             counted += 1;
@@ -128,13 +134,25 @@ impl<'a> HostPlane<'_, 'a> {
             recording.count(category, counted);
             recording.count(listener, listened);
         }
-        recording.add_lane(self.number, head, &self.device, head.name.clone(), events);
+        if let Some((lane, offset)) =
+            recording.add_lane(self.number, head, &self.device, head.name.clone(), events)
+        {
+            recording.work.called(lane, offset, calls);
+        }
     }
 
     /// What is known about the name with this number.
     #[inline]
     fn kind(&self, name: Option<i64>) -> Option<&Kind> {
         self.kinds.get(self.plane.events.index(name?)?)
+    }
+
+    /// Notes that the work of an operation is done.
+    fn end(&self, recording: &mut Recording<'a>, raw: &RawEvent<'a>, at: Nanos) {
+        let id = raw.stats().find(|stat| Some(stat.id) == self.done).and_then(|stat| stat.value.integer());
+        if let (Some(id), Some(_)) = (id, self.xla) {
+            recording.work.ended(id, at);
+        }
     }
 
     /// Looks at the statistics of an event whose name does not tell what it is.
@@ -145,14 +163,16 @@ impl<'a> HostPlane<'_, 'a> {
         start: Nanos,
         end: Nanos,
         events: &mut Vec<Event>,
-    ) {
+    ) -> Option<Call> {
         if self.xla.is_none() && self.step.is_none() && self.call.is_none() {
-            return;
+            return None;
         }
         if let Some(xla) = &self.xla
             && let Some(found) = xla.of_event(raw)
         {
-            return xla.add_runs(recording, self.plane, self.number, &found, (start, end), events);
+            let first = events.len();
+            xla.add_runs(recording, self.plane, self.number, &found, (start, end), events);
+            return found.call().map(|id| Call { id, first, count: events.len() - first });
         }
         for stat in raw.stats() {
             match stat.value.integer() {
@@ -161,6 +181,7 @@ impl<'a> HostPlane<'_, 'a> {
                 _ => {}
             }
         }
+        None
     }
 
     /// Takes the time of day from an event that carries it, in a statistic or in its name.

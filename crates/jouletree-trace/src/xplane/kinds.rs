@@ -26,6 +26,8 @@ pub(super) enum Sort {
     Sum,
     /// What a thread pool notes about itself, without any duration.
     Listener,
+    /// Tells when the work of an operation of XLA was done.
+    End,
     /// Something around operations or beside them.
     Other,
     /// Its statistics may tell that it is an operation of XLA, or a step.
@@ -35,7 +37,7 @@ pub(super) enum Sort {
 }
 
 /// Names of containers, of which there are as many as of operations.
-const CONTAINERS: [&str; 9] = [
+const CONTAINERS: [&str; 8] = [
     "ExecutorState::",
     "ExecutorDoneCallback",
     "ThunkExecutor::",
@@ -43,7 +45,6 @@ const CONTAINERS: [&str; 9] = [
     "MemoryDeallocation",
     "KernelAndDeviceFunc::",
     "Eager",
-    "end: ",
     "ParallelFor",
 ];
 
@@ -95,6 +96,9 @@ fn other(event: &EventName<'_>, is_eager: bool, ops: &mut Ops) -> Kind {
     let sort = |sort| Kind { op: Slot::NONE, data_op: Slot::NONE, sort };
     if name.starts_with("ThreadpoolListener") {
         return sort(Sort::Listener);
+    }
+    if name.starts_with("end: ") {
+        return sort(Sort::End);
     }
     if name == "MARK" || name.contains("wall_ns=") {
         return sort(Sort::Marker);

@@ -17,6 +17,7 @@ mod recording;
 mod space;
 mod stats;
 mod steps;
+mod work;
 mod xla;
 
 use jouletree_model::{Trace, Warning};

@@ -3,7 +3,7 @@
 use indexmap::{IndexMap, IndexSet};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use jouletree_model::{Device, Event, Lane, Marker, Nanos, OpId, Step, Trace, TraceSource, Warning};
+use jouletree_model::{Device, DeviceClass, Event, Lane, Marker, Nanos, OpId, Step, Trace, TraceSource, Warning};
 
 use crate::census::Counter;
 use crate::error::TraceError;
@@ -17,6 +17,7 @@ use super::programs::Programs;
 use super::space::{LineHead, Plane, Space, position};
 use super::stats::RawEvent;
 use super::steps::Steps;
+use super::work::Work;
 use super::xla::Instructions;
 
 /// Everything of interest in one file. Times are by the file's own clock.
@@ -30,6 +31,7 @@ pub(super) struct Recording<'a> {
     pub(super) steps: Steps,
     pub(super) programs: Programs<'a>,
     pub(super) instructions: Instructions,
+    pub(super) work: Work,
     pub(super) markers: Vec<Marker>,
     pub(super) rejects: Rejects,
     counter: Counter<usize>,
@@ -65,6 +67,7 @@ impl<'a> Recording<'a> {
             steps: Steps::default(),
             programs: Programs::of(space),
             instructions: Instructions::default(),
+            work: Work::default(),
             markers: Vec::new(),
             rejects: Rejects::default(),
             counter: Counter::new(takes_census),
@@ -128,7 +131,8 @@ impl<'a> Recording<'a> {
         self.rejects.note("whose name is not in the file", position(self.file, message) as u64);
     }
 
-    /// Adds the runs of operations in a line; their operations are still slots.
+    /// Adds the runs of operations in a line; their operations are still slots. Returns the number of their lane, and how many
+    /// it had before.
     pub(super) fn add_lane(
         &mut self,
         plane: usize,
@@ -136,16 +140,33 @@ impl<'a> Recording<'a> {
         device: &Device,
         label: String,
         events: Vec<Event>,
-    ) {
+    ) -> Option<(usize, usize)> {
         if events.is_empty() {
-            return;
+            return None;
         }
         match self.lanes.entry((plane, head.id, head.name.clone())) {
-            indexmap::map::Entry::Occupied(mut lane) => lane.get_mut().events.extend(events),
+            indexmap::map::Entry::Occupied(mut lane) => {
+                let before = lane.get().events.len();
+                lane.get_mut().events.extend(events);
+                Some((lane.index(), before))
+            }
             indexmap::map::Entry::Vacant(lane) => {
+                let index = lane.index();
                 lane.insert(OpenLane { device: device.clone(), label, events });
+                Some((index, 0))
             }
         }
+    }
+
+    /// Gives operations that went on after their call lanes of their own.
+    fn lay_out_work(&mut self) {
+        let mut lanes: Vec<&mut Vec<Event>> = self.lanes.values_mut().map(|lane| &mut lane.events).collect();
+        let outlasting = std::mem::take(&mut self.work).outlasting(&mut lanes);
+        for (number, events) in outlasting.into_iter().enumerate() {
+            let (device, label) = (Device::new(DeviceClass::Cpu, 0), format!("work of XLA {number}"));
+            self.lanes.insert((usize::MAX, number as i64, label.clone()), OpenLane { device, label, events });
+        }
+        self.lanes.retain(|_, lane| !lane.events.is_empty());
     }
 
     /// Draws the conclusions and gives the trace.
@@ -156,6 +177,7 @@ impl<'a> Recording<'a> {
         mut warnings: Vec<Warning>,
     ) -> Result<Trace, TraceError> {
         warnings.extend(self.rejects.warnings(source.name()));
+        self.lay_out_work();
         let time_base = find_time_base(source, options, self.base, &mut self.markers, &mut warnings);
         let base = time_base.base();
         let categories = self.categories;

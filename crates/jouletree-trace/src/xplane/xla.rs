@@ -19,6 +19,7 @@ pub(super) struct XlaStats {
     module: Option<i64>,
     program: Option<i64>,
     run: Option<i64>,
+    call: Option<i64>,
 }
 
 /// What an event's statistics say about the instruction it is a run of.
@@ -30,6 +31,8 @@ pub(super) struct XlaRun<'a> {
     module: StatValue<'a>,
     program: Option<i64>,
     run: Option<i64>,
+    /// What the end of its work refers to it by.
+    call: Option<i64>,
 }
 
 /// The instructions met so far, with where their time goes.
@@ -80,13 +83,14 @@ impl XlaStats {
     pub(super) fn of(plane: &Plane<'_>) -> Option<XlaStats> {
         let (op, program) = (plane.stat_id("hlo_op"), plane.stat_id("program_id"));
         let (module, run) = (plane.stat_id("hlo_module"), plane.stat_id("run_id"));
-        (op.is_some() || program.is_some()).then_some(XlaStats { op, module, program, run })
+        let call = plane.stat_id("_p");
+        (op.is_some() || program.is_some()).then_some(XlaStats { op, module, program, run, call })
     }
 
     /// The instruction that an event is a run of, if its statistics name one.
     pub(super) fn of_event<'a>(&self, event: &RawEvent<'a>) -> Option<XlaRun<'a>> {
-        let mut found =
-            XlaRun { name: event.name, op: StatValue::None, module: StatValue::None, program: None, run: None };
+        let (op, module) = (StatValue::None, StatValue::None);
+        let mut found = XlaRun { name: event.name, op, module, program: None, run: None, call: None };
         for stat in event.stats() {
             let id = Some(stat.id);
             if id == self.op {
@@ -97,8 +101,10 @@ impl XlaStats {
                 found.program = stat.value.integer();
             } else if id == self.run {
                 found.run = stat.value.integer();
+            } else if id == self.call {
+                found.call = stat.value.integer();
             }
-            if found.is_complete() {
+            if found.is_complete() && (found.call.is_some() || self.call.is_none()) {
                 break;
             }
         }
@@ -110,7 +116,7 @@ impl XlaStats {
         let mut stats = Stat::of_name(name.message).filter(|stat| Some(stat.id) == self.program);
         let program = stats.find_map(|stat| stat.value.integer())?;
         let op = StatValue::Text(if name.display.is_empty() { name.name } else { name.display });
-        Some(XlaRun { name: id, op, module: StatValue::None, program: Some(program), run: None })
+        Some(XlaRun { name: id, op, module: StatValue::None, program: Some(program), run: None, call: None })
     }
 
     /// Adds the run of an instruction, in as many pieces as its time has parts. The pieces fill it without a gap.
@@ -150,6 +156,11 @@ impl XlaRun<'_> {
             && self.program.is_some()
             && self.module != StatValue::None
             && self.op != StatValue::None
+    }
+
+    /// What the end of its work refers to it by, if it has one.
+    pub(super) fn call(&self) -> Option<i64> {
+        self.call
     }
 
     /// The program that the instruction is a part of.
