@@ -177,8 +177,8 @@ class AdamWeightDecay(v1.train.Optimizer):
                 continue
             title = re.sub(r":\d+$", "", variable.name)
             first, second = (
-                v1.get_variable(f"{title}/adam_{which}", variable.shape, trainable=False, initializer=v1.zeros_initializer())
-                for which in "mv"
+                v1.get_variable(f"{title}/adam_{m}", variable.shape, trainable=False, initializer=v1.zeros_initializer())
+                for m in "mv"
             )
             next_first = self._beta_1 * first + (1.0 - self._beta_1) * gradient
             next_second = self._beta_2 * second + (1.0 - self._beta_2) * tf.square(gradient)
@@ -247,17 +247,26 @@ class Progress(v1.train.SessionRunHook):
             print(f"{self._name}: step {done} of {self._steps}, {typical:.0f} ms{loss}", flush=True)
 
 
-class KeepEncoder(v1.train.SessionRunHook):
-    """Leaves the encoder's weights for the next stage."""
+class KeepWeights(v1.train.SessionRunHook):
+    """Leaves the weights for the next stage."""
 
     def __init__(self, path: str) -> None:
         self._path = path
 
     def begin(self):
-        self._saver = v1.train.Saver([variable for variable in v1.trainable_variables() if variable.name.startswith("bert/")])
+        self._saver = v1.train.Saver(v1.trainable_variables())
 
     def end(self, session):
         self._saver.save(session, self._path, write_meta_graph=False)
+
+
+def take_weights(path: str) -> None:
+    """Begins with what the last stage left, where this one's model has the same variables."""
+    if not os.path.exists(f"{path}.index"):
+        return
+    kept = {name for name, _ in tf.train.list_variables(path)}
+    here = [re.sub(r":\d+$", "", variable.name) for variable in v1.trainable_variables()]
+    v1.train.init_from_checkpoint(path, {name: name for name in here if name in kept})
 
 
 def model_function(encode, options, stage: str, weights: str):
@@ -268,17 +277,16 @@ def model_function(encode, options, stage: str, weights: str):
         learns = mode == tf.estimator.ModeKeys.TRAIN
         with v1.variable_scope("bert"):
             x, pooled, table = encode(features, options, learns)
-        if os.path.exists(f"{weights}.index"):
-            v1.train.init_from_checkpoint(weights, {"bert/": "bert/"})
         if stage == "pre-training":
             loss = masked_language_loss(x, table, features, options)
             loss += classification(pooled, features["labels"], "cls/seq_relationship")[0]
             probabilities = None
         else:
             loss, probabilities = classification(dropout(pooled, learns), features["labels"], "loss")
+        take_weights(weights)
         if mode == tf.estimator.ModeKeys.PREDICT:
             return tf.estimator.EstimatorSpec(mode, predictions={"probabilities": probabilities})
-        hooks = [Progress(stage, options.steps, loss), KeepEncoder(weights)]
+        hooks = [Progress(stage, options.steps, loss), KeepWeights(weights)]
         return tf.estimator.EstimatorSpec(
             mode, loss=loss, train_op=training(loss, options.steps), training_hooks=hooks
         )
@@ -307,7 +315,7 @@ def settings(options, folder: str):
 def run(encode, options) -> None:
     """Runs the stages that were asked for, one after the other."""
     folder = tempfile.mkdtemp(prefix="bert-")
-    weights = os.path.join(folder, "encoder")
+    weights = os.path.join(folder, "weights")
     try:
         for stage in STAGES if options.stage == "all" else (options.stage,):
             begin_stage(stage)

@@ -1,0 +1,135 @@
+"""Steps of programs that use TensorFlow 2: calls of a ``tf.function`` that are not made by another one.
+
+Keras trains, evaluates and predicts through such functions, and so do loops that people write themselves. The first call
+of a function traces and compiles it, which takes many times longer than a step and is none of the model's layers: it is
+noted as a step and its operations are not recorded. The same goes for a call that traces the function anew.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from .._session import guarded
+from .purpose import PREDICT, TRAIN, batch_of, in_graph_def, purpose_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Optional
+    from .._session import Session
+    from .profiler import Windows
+
+#: A function whose calls are no steps.
+_NO_STEP = ""
+
+
+class Phase:
+    """What a Keras model does at the moment: its phase, and how many samples a batch has if that is known."""
+
+    def __init__(self, name: str, model: Any, samples: Optional[int]) -> None:
+        self.name = name
+        self.model = model
+        self.samples = samples
+
+
+class _Local(threading.local):
+    busy = False
+
+    def __init__(self) -> None:
+        self.phases: list[Phase] = []
+
+
+class Functions:
+    """Sees the calls of all functions of this process."""
+
+    def __init__(self, session: Session, tensorflow: Any, windows: Optional[Windows]) -> None:
+        self._session = session
+        self._tensorflow = tensorflow
+        self._windows = windows
+        self._purposes: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+        self.local = _Local()
+        #: Called with a model that has just run a step.
+        self.model_ran: Optional[Callable[[Any], None]] = None
+
+    def watch(self) -> None:
+        """Begins to see calls."""
+        from tensorflow.python.eager.polymorphic_function import concrete_function
+
+        self._watch(type(self._tensorflow.function(lambda: None)), _graphs_of_function)
+        self._watch(concrete_function.ConcreteFunction, lambda function: [function.graph])
+
+    def _watch(self, owner: type, graphs: Callable[[Any], Any]) -> None:
+        plain = owner.__call__
+        functions, local = self, self.local
+        eagerly = self._tensorflow.executing_eagerly
+        debugging = self._tensorflow.config.functions_run_eagerly
+
+        def __call__(self: Any, *args: Any, **kwds: Any) -> Any:
+            if local.busy or not eagerly() or debugging():
+                return plain(self, *args, **kwds)
+            purpose = functions._purposes.get(self)
+            if purpose == _NO_STEP:
+                return plain(self, *args, **kwds)
+            local.busy = True
+            try:
+                if purpose is None:
+                    return functions._first_call(plain, graphs, self, args, kwds)
+                return functions._step(plain, purpose, self, args, kwds)
+            finally:
+                local.busy = False
+
+        __call__.__doc__ = plain.__doc__
+        __call__.__wrapped__ = plain  # type: ignore[attr-defined]
+        owner.__call__ = __call__  # type: ignore[method-assign, assignment]
+
+    def _first_call(self, plain: Any, graphs: Any, function: Any, args: Any, kwds: Any) -> Any:
+        start = time.time_ns()
+        result = plain(function, *args, **kwds)
+        end = time.time_ns()
+        purpose = guarded(_purpose_of_graphs, graphs, function) or _NO_STEP
+        self._purposes[function] = purpose
+        if purpose:
+            self._noted(self._session.next_step(), start, end, purpose, False, args)
+        return result
+
+    def _step(self, plain: Any, purpose: str, function: Any, args: Any, kwds: Any) -> Any:
+        session, windows = self._session, self._windows
+        number = session.next_step()
+        recorded = bool(windows is not None and session.wants(number) and guarded(windows.open))
+        traces = _traces(function)
+        start = time.time_ns()
+        try:
+            result = plain(function, *args, **kwds)
+        finally:
+            end = time.time_ns()
+            if windows is not None:
+                guarded(windows.stepped, session.wants(number + 1))
+        self._noted(number, start, end, purpose, recorded and traces == _traces(function), args)
+        return result
+
+    def _noted(self, number: int, start: int, end: int, purpose: str, recorded: bool, args: Any) -> None:
+        phase = self.local.phases[-1] if self.local.phases else None
+        name = purpose
+        samples = guarded(batch_of, args)
+        if phase is not None:
+            name = TRAIN if purpose == TRAIN else PREDICT if phase.name == TRAIN else phase.name
+            samples = samples or phase.samples
+            if self.model_ran is not None:
+                guarded(self.model_ran, phase.model)
+        if self._session.level == "module":
+            self._session.ran_module("step", start, end, threading.get_ident() % 1000, name, "")
+        self._session.ran_step(number, start, end, name, recorded, samples)
+
+
+def _graphs_of_function(function: Any) -> Any:
+    return [concrete.graph for concrete in function._list_all_concrete_functions()]
+
+
+def _purpose_of_graphs(graphs: Any, function: Any) -> Optional[str]:
+    found = [purpose_of(in_graph_def(graph.as_graph_def())) for graph in graphs(function)]
+    return TRAIN if TRAIN in found else PREDICT if PREDICT in found else None
+
+
+def _traces(function: Any) -> int:
+    count = getattr(function, "experimental_get_tracing_count", None)
+    return count() if count is not None else 0
