@@ -6,6 +6,8 @@ written; while the program's is on, no operations are recorded.
 
 from __future__ import annotations
 
+import os
+import shutil
 import threading
 import time
 import weakref
@@ -34,6 +36,7 @@ class Windows:
         self._make = _pywrap_profiler.ProfilerSession
         self._lock = threading.RLock()
         self._active: Optional[Any] = None
+        self._folder = ""
         self._steps = 0
         self._began = 0.0
         #: Profilers of the program that are on.
@@ -53,7 +56,8 @@ class Windows:
                 )
                 return False
             profiler = self._make()
-            profiler.start("", _OPTIONS)
+            self._folder = self._session.new_file("profile-{}")
+            profiler.start(self._folder, _OPTIONS)
             self._active, self._steps, self._began = profiler, 0, time.monotonic()
             with self._tensorflow.profiler.experimental.Trace("MARK", wall_ns=str(time.time_ns())):
                 pass
@@ -74,11 +78,18 @@ class Windows:
             if profiler is None:
                 return
             self._wait_for_devices()
-            data = profiler.stop()
-            path = self._session.new_file("tensorflow-{}.xplane.pb")
-            with open(path, "wb") as file:
-                file.write(data)
-            self._session.wrote(path)
+            profiler.export_to_tb()
+            self._take_files()
+
+    def _take_files(self) -> None:
+        """Takes the profile out of the folders that TensorFlow put it in for TensorBoard."""
+        for place, _, names in os.walk(self._folder):
+            for name in names:
+                if name.endswith(".xplane.pb"):
+                    path = self._session.new_file("tensorflow-{}.xplane.pb")
+                    os.replace(os.path.join(place, name), path)
+                    self._session.wrote(path)
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _wait_for_devices(self) -> None:
         """What a GPU has still to do belongs to the window; on CPUs a step's end is the end of its operations."""
