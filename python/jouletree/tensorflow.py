@@ -40,10 +40,20 @@ def adapt(tensorflow: ModuleType) -> None:
     session.uses("tensorflow", version)
     _sessions = Sessions(session, tensorflow)
     _functions = Functions(session, tensorflow, guarded(_windows, session, tensorflow))
-    guarded(_sessions.watch)
-    guarded(_functions.watch)
+    for watched in (_sessions, _functions):
+        _watch(session, watched, version)
     if session.level == "module":
         session.warn("TensorFlow runs graphs as a whole: with --level module there are steps, but no modules in them")
+
+
+def _watch(session: Any, watched: Any, version: str) -> None:
+    try:
+        watched.watch()
+    except Exception as error:  # noqa: BLE001: what is built differently may fail in any way
+        session.warn(
+            f"TensorFlow {version} is not known ({type(error).__name__}: {error}); what its "
+            f"{type(watched).__name__.lower()} do is not recorded"
+        )
 
 
 def functions() -> Optional[Functions]:

@@ -41,7 +41,7 @@ class Recorded:
     def operations(self) -> list[tuple[str, int, int]]:
         """Names of operations with their beginnings and ends, from all traces."""
         found = []
-        for path in self.files("*.pb"):
+        for path in self.files("tensorflow-*.pb"):
             found += (xplane_operations if path.name.endswith(".xplane.pb") else session_operations)(path)
         return found
 

@@ -7,6 +7,7 @@ noted as a step and its operations are not recorded. The same goes for a call th
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 import weakref
@@ -86,11 +87,21 @@ class Functions:
         start = time.time_ns()
         result = plain(function, *args, **kwds)
         end = time.time_ns()
-        purpose = guarded(_purpose_of_graphs, graphs, function) or _NO_STEP
+        purpose = guarded(self._look_at, graphs, function) or _NO_STEP
         self._purposes[function] = purpose
         if purpose:
             self._noted(self._session.next_step(), start, end, purpose, False, args)
         return result
+
+    def _look_at(self, graphs: Any, function: Any) -> Optional[str]:
+        """What a function is for; the graphs of one whose calls are steps are written as the model's."""
+        definitions = [graph.as_graph_def(add_shapes=True) for graph in graphs(function)]
+        found = [purpose_of(in_graph_def(definition)) for definition in definitions]
+        purpose = TRAIN if TRAIN in found else PREDICT if PREDICT in found else None
+        if purpose is not None and self._session.level == "op" and not _renumbers_layers():
+            with open(self._session.new_file("model-{}.pb"), "wb") as file:
+                file.write(definitions[-1].SerializeToString())
+        return purpose
 
     def _step(self, plain: Any, purpose: str, function: Any, args: Any, kwds: Any) -> Any:
         session, windows = self._session, self._windows
@@ -117,7 +128,7 @@ class Functions:
             if self.model_ran is not None:
                 guarded(self.model_ran, phase.model)
         if self._session.level == "module":
-            self._session.ran_module("step", start, end, threading.get_ident() % 1000, name, "")
+            self._session.ran_module("step", start, end, threading.get_native_id(), name, "")
         self._session.ran_step(number, start, end, name, recorded, samples)
 
 
@@ -125,9 +136,10 @@ def _graphs_of_function(function: Any) -> Any:
     return [concrete.graph for concrete in function._list_all_concrete_functions()]
 
 
-def _purpose_of_graphs(graphs: Any, function: Any) -> Optional[str]:
-    found = [purpose_of(in_graph_def(graph.as_graph_def())) for graph in graphs(function)]
-    return TRAIN if TRAIN in found else PREDICT if PREDICT in found else None
+def _renumbers_layers() -> bool:
+    """Whether layers have other names in graphs than in the program, as those of Keras 3 do (``layer_0_1``)."""
+    keras = sys.modules.get("keras")
+    return keras is not None and not str(getattr(keras, "__version__", "2")).startswith("2")
 
 
 def _traces(function: Any) -> int:

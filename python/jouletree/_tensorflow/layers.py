@@ -1,4 +1,4 @@
-"""The layers of a Keras model as a tree: names as in its traces, classes, parameters, shapes."""
+"""The layers of a Keras model as a tree: names as in its traces, classes, parameters, shapes, and what flows between."""
 
 from __future__ import annotations
 
@@ -12,15 +12,29 @@ if TYPE_CHECKING:
 def tree_of(model: Any) -> dict[str, Any]:
     """The tree in the form of ``tree.json``."""
     nodes: list[dict[str, Any]] = []
-    _add(model, "", nodes, set())
-    return {"nodes": nodes, "edges": []}
+    layers: dict[int, Any] = {}
+    _add(model, "", nodes, layers)
+    numbers = {key: number for number, key in enumerate(layers)}
+    flows = {
+        (numbers[id(giver)], number)
+        for number, taker in enumerate(layers.values())
+        for giver in _givers(taker)
+        if id(giver) in numbers
+    }
+    return {"nodes": nodes, "edges": [{"from": giver, "to": taker} for giver, taker in sorted(flows)]}
 
 
-def _add(layer: Any, above: str, nodes: list[dict[str, Any]], seen: set[int]) -> None:
+def _givers(layer: Any) -> list[Any]:
+    """The layers whose outputs a layer of a functional model takes."""
+    nodes = [parent for node in getattr(layer, "_inbound_nodes", ()) for parent in getattr(node, "parent_nodes", ())]
+    return [getattr(node, "operation", None) or getattr(node, "layer", None) for node in nodes]
+
+
+def _add(layer: Any, above: str, nodes: list[dict[str, Any]], seen: dict[int, Any]) -> None:
     # A layer that is used twice is told where it is first.
     if id(layer) in seen:
         return
-    seen.add(id(layer))
+    seen[id(layer)] = layer
     path = f"{above}/{layer.name}" if above else str(layer.name)
     node: dict[str, Any] = {
         "path": path,

@@ -46,7 +46,6 @@ class Sessions:
         self._v1 = tensorflow.compat.v1
         self._said = threading.local()
         self._known: weakref.WeakKeyDictionary[Any, dict[Any, _Run]] = weakref.WeakKeyDictionary()
-        self._levels: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
     def watch(self) -> None:
         """Begins to see runs."""
@@ -96,7 +95,7 @@ class Sessions:
         number = recording.next_step()
         samples = guarded(_fed_batch, feed_dict) or about.samples
         first = session not in about.prepared
-        traced = guarded(self._traced, session, options) if recording.wants(number) else None
+        traced = guarded(self._traced, options) if recording.wants(number) else None
         kept = _Kept()
         start = time.time_ns()
         if traced is None:
@@ -112,21 +111,15 @@ class Sessions:
                 start = guarded(self._first_operation, kept.data, start, end) or start
             guarded(self._keep, kept.data)
         if recording.level == "module":
-            recording.ran_module("step", start, end, 0, about.phase or "", "")
+            recording.ran_module("step", start, end, threading.get_native_id(), about.phase or "", "")
         recording.ran_step(number, start, end, about.phase or PREDICT, traced is not None, samples)
         return result
 
-    def _traced(self, session: Any, options: Any) -> Any:
+    def _traced(self, options: Any) -> Any:
         traced = self._v1.RunOptions()
         if options is not None:
             traced.CopyFrom(options)
-        level = self._levels.get(session)
-        if level is None:
-            # Kernels of a GPU are seen by its own tracer only, which takes a while to set up.
-            devices = {device.device_type for device in session.list_devices()}
-            level = traced.SOFTWARE_TRACE if devices <= {"CPU", "XLA_CPU"} else traced.FULL_TRACE
-            self._levels[session] = level
-        traced.trace_level = max(traced.trace_level, level)
+        traced.trace_level = traced.FULL_TRACE
         return traced
 
     def _first_operation(self, data: bytes, start: int, end: int) -> int:
