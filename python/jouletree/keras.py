@@ -42,10 +42,10 @@ def adapt(keras: ModuleType) -> None:
     if session is None or not _runs_on_tensorflow(keras):
         return
     session.uses(keras.__name__, str(getattr(keras, "__version__", "?")))
-    for name, phase in _PHASES.items():
+    for name in _PHASES:
         plain = getattr(keras.Model, name, None)
         if plain is not None:
-            setattr(keras.Model, name, _told(plain, phase))
+            setattr(keras.Model, name, _told(plain, name))
 
 
 def _runs_on_tensorflow(keras: Any) -> bool:
@@ -54,10 +54,10 @@ def _runs_on_tensorflow(keras: Any) -> bool:
     return bool(keras.config.backend() == "tensorflow")
 
 
-def _told(plain: Callable[..., Any], phase: str) -> Callable[..., Any]:
+def _told(plain: Callable[..., Any], name: str) -> Callable[..., Any]:
     @functools.wraps(plain)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        phases = guarded(_begin, self, phase, args, kwargs)
+        phases = guarded(_begin, self, name, args, kwargs)
         try:
             return plain(self, *args, **kwargs)
         finally:
@@ -79,12 +79,12 @@ def _begin(model: Any, name: str, args: Any, kwargs: Any) -> Any:
         session = current()
         if session is not None:
             session.warn("a Keras model with run_eagerly=True has no steps that can be recorded")
-    samples = guarded(_samples, args[0] if args else kwargs.get("x"), kwargs)
-    watched.local.phases.append(Phase(name, model, samples))
+    samples = guarded(_samples, name, args[0] if args else kwargs.get("x"), kwargs)
+    watched.local.phases.append(Phase(_PHASES[name], model, samples))
     return watched.local.phases
 
 
-def _samples(x: Any, kwargs: Any) -> Optional[int]:
+def _samples(method: str, x: Any, kwargs: Any) -> Optional[int]:
     """How many samples every batch has; ``None`` when that is not known or not the same for all."""
     spec = getattr(x, "element_spec", None)
     if spec is not None:
@@ -94,7 +94,7 @@ def _samples(x: Any, kwargs: Any) -> Optional[int]:
     shape = getattr(x, "shape", None)
     if shape is None or not len(shape) or kwargs.get("validation_split"):
         return None
-    batch = kwargs.get("batch_size") or _BATCH
+    batch = shape[0] if method.endswith("_on_batch") else kwargs.get("batch_size") or _BATCH
     return int(batch) if int(shape[0]) % int(batch) == 0 else None
 
 

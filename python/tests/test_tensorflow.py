@@ -147,7 +147,7 @@ FUNCTION = """
 def test_calls_of_functions_are_steps(tmp_path):
     found = run(tmp_path, FUNCTION + "    infer(x); infer(x)\n    infer.get_concrete_function(x)(x)\n", steps="3..5,7")
     assert found.done.returncode == 0, found.done.stderr
-    assert found.warnings == ""
+    assert "TensorFlow" not in found.warnings
     train = [row for row in found.steps if row["phase"] == "train"]
     # The seventh call traces the function anew for another shape.
     assert [row["recorded"] for row in train] == [False, False, True, True, True, False, False]
