@@ -5,7 +5,19 @@
 Needs TensorFlow up to 2.15; it runs without jouletree, too.
 """
 
-from bert_tf1 import arguments, attention_mask, dense, dropout, embeddings, gelu, layer_norm, pooler, run, self_attention, v1
+from bert_tf1 import (
+    arguments,
+    attention_mask,
+    dense,
+    dropout,
+    embeddings,
+    gelu,
+    layer_norm,
+    pooler,
+    run,
+    self_attention,
+    v1,
+)
 
 
 def attention_and_feed_forward(x, mask, options, training: bool):

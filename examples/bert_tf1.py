@@ -48,7 +48,7 @@ def arguments(description: str) -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--vocabulary", type=int, default=8000)
     parser.add_argument("--embedding", type=int, default=128, help="width of the embeddings (ALBERT)")
-    parser.add_argument("--steps", type=int, default=12, help="steps of every stage")
+    parser.add_argument("--steps", type=int, default=6, help="steps of every stage")
     parser.add_argument("--stage", choices=(*STAGES, "all"), default="all")
     parser.add_argument(
         "--fused",
@@ -176,9 +176,10 @@ class AdamWeightDecay(v1.train.Optimizer):
             if gradient is None:
                 continue
             title = re.sub(r":\d+$", "", variable.name)
+            zeros = v1.zeros_initializer()
             first, second = (
-                v1.get_variable(f"{title}/adam_{m}", variable.shape, trainable=False, initializer=v1.zeros_initializer())
-                for m in "mv"
+                v1.get_variable(f"{title}/adam_{moment}", variable.shape, trainable=False, initializer=zeros)
+                for moment in "mv"
             )
             next_first = self._beta_1 * first + (1.0 - self._beta_1) * gradient
             next_second = self._beta_2 * second + (1.0 - self._beta_2) * tf.square(gradient)

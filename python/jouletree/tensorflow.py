@@ -1,8 +1,8 @@
 """TensorFlow: sessions and estimators, and functions of TensorFlow 2.
 
 Under ``jouletree run`` nothing of this is needed. Steps are found in ``Session.run``, which tf.estimator and
-``MonitoredSession`` end in, and in calls of a ``tf.function``, which Keras ends in; operations come from TensorFlow's own
-run metadata and profiler. :class:`EnergyHook` is for those who want to say it themselves.
+``MonitoredSession`` end in, and in calls of a ``tf.function``, which Keras ends in; operations come from TensorFlow's
+own run metadata and profiler. :class:`EnergyHook` is for those who want to say it themselves.
 """
 
 from __future__ import annotations

@@ -28,10 +28,10 @@ MODEL = """
 
 
 def test_the_example_is_recorded_by_layer(tmp_path):
-    options = ["--layers", "2", "--hidden", "128", "--heads", "2", "--seq", "64", "--steps", "6"]
+    options = ["--layers", "2", "--hidden", "128", "--heads", "2", "--seq", "64", "--steps", "4"]
     found = run(tmp_path, [EXAMPLES / "bert_keras.py", *options])
     assert found.done.returncode == 0, found.done.stderr
-    assert (found.count("train"), found.count("evaluate"), found.count("predict")) == (12, 3, 3)
+    assert (found.count("train"), found.count("evaluate"), found.count("predict")) == (8, 4, 4)
     # The first call of each of the three functions traces it.
     assert sum(row["recorded"] for row in found.steps) == len(found.steps) - 3
     assert {row["samples"] for row in found.steps} == {"8"}

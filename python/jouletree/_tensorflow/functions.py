@@ -1,8 +1,8 @@
 """Steps of programs that use TensorFlow 2: calls of a ``tf.function`` that are not made by another one.
 
-Keras trains, evaluates and predicts through such functions, and so do loops that people write themselves. The first call
-of a function traces and compiles it, which takes many times longer than a step and is none of the model's layers: it is
-noted as a step and its operations are not recorded. The same goes for a call that traces the function anew.
+Keras trains, evaluates and predicts through such functions, and so do loops that people write themselves. The first
+call of a function traces and compiles it, which takes many times longer than a step and is none of the model's layers:
+it is noted as a step and its operations are not recorded. The same goes for a call that traces the function anew.
 """
 
 from __future__ import annotations

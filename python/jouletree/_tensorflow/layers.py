@@ -1,4 +1,4 @@
-"""The layers of a Keras model as a tree: names as in its traces, classes, parameters, shapes, and what flows between."""
+"""The layers of a Keras model as a tree: names as in its traces, classes, parameters, shapes, data flow."""
 
 from __future__ import annotations
 
