@@ -2,7 +2,8 @@
 
 Keras trains, evaluates and predicts through such functions, and so do loops that people write themselves. The first
 call of a function traces and compiles it, which takes many times longer than a step and is none of the model's layers:
-it is noted as a step and its operations are not recorded. The same goes for a call that traces the function anew.
+it is preparation and not counted as a step, or everything that is told of steps would be told of the compiler. The same
+goes for a call that traces the function anew.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Functions:
         self._windows = windows
         self._purposes: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self.local = _Local()
-        #: Called with a model that has just run a step.
+        #: Called with a model that has just run for the first time, in a function of its own.
         self.model_ran: Optional[Callable[[Any], None]] = None
 
     def watch(self) -> None:
@@ -84,13 +85,11 @@ class Functions:
         owner.__call__ = __call__  # type: ignore[method-assign, assignment]
 
     def _first_call(self, plain: Any, graphs: Any, function: Any, args: Any, kwds: Any) -> Any:
-        start = time.time_ns()
         result = plain(function, *args, **kwds)
-        end = time.time_ns()
         purpose = guarded(self._look_at, graphs, function) or _NO_STEP
         self._purposes[function] = purpose
-        if purpose:
-            self._noted(self._session.next_step(), start, end, purpose, False, args)
+        if purpose and self.local.phases and self.model_ran is not None:
+            guarded(self.model_ran, self.local.phases[-1].model)
         return result
 
     def _look_at(self, graphs: Any, function: Any) -> Optional[str]:
@@ -115,7 +114,8 @@ class Functions:
             end = time.time_ns()
             if windows is not None:
                 guarded(windows.stepped, session.wants(number + 1))
-        self._noted(number, start, end, purpose, recorded and traces == _traces(function), args)
+        if traces == _traces(function):
+            self._noted(number, start, end, purpose, recorded, args)
         return result
 
     def _noted(self, number: int, start: int, end: int, purpose: str, recorded: bool, args: Any) -> None:
@@ -125,8 +125,6 @@ class Functions:
         if phase is not None:
             name = TRAIN if purpose == TRAIN else PREDICT if phase.name == TRAIN else phase.name
             samples = samples or phase.samples
-            if self.model_ran is not None:
-                guarded(self.model_ran, phase.model)
         if self._session.level == "module":
             self._session.ran_module("step", start, end, threading.get_native_id(), name, "")
         self._session.ran_step(number, start, end, name, recorded, samples)

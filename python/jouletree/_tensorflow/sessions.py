@@ -3,6 +3,9 @@
 All of them come down to one method, and that is where steps are seen. A step whose operations are wanted is run with
 tracing on; what TensorFlow recorded is written as it came, without being parsed, let alone turned into JSON: the
 program's own ``RunMetadata`` is filled only when the program itself asked for a trace.
+
+The first run of a graph optimises it, which may take many times longer than a step. A step begins with its first
+operation then; where that is not known, because the run was not traced, the run is not counted.
 """
 
 from __future__ import annotations
@@ -110,6 +113,8 @@ class Sessions:
             if first:
                 start = guarded(self._first_operation, kept.data, start, end) or start
             guarded(self._keep, kept.data)
+        if first and traced is None:
+            return result
         if recording.level == "module":
             recording.ran_module("step", start, end, threading.get_native_id(), about.phase or "", "")
         recording.ran_step(number, start, end, about.phase or PREDICT, traced is not None, samples)
