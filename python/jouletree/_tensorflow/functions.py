@@ -85,6 +85,9 @@ class Functions:
         owner.__call__ = __call__  # type: ignore[method-assign, assignment]
 
     def _first_call(self, plain: Any, graphs: Any, function: Any, args: Any, kwds: Any) -> Any:
+        if self._windows is not None:
+            # Operations of a call that is no step do not belong into its trace.
+            guarded(self._windows.close)
         result = plain(function, *args, **kwds)
         purpose = guarded(self._look_at, graphs, function) or _NO_STEP
         self._purposes[function] = purpose
@@ -108,14 +111,18 @@ class Functions:
         recorded = bool(windows is not None and session.wants(number) and guarded(windows.open))
         traces = _traces(function)
         start = time.time_ns()
+        is_step = False
         try:
             result = plain(function, *args, **kwds)
+            is_step = traces == _traces(function)
         finally:
             end = time.time_ns()
+            if is_step:
+                self._noted(number, start, end, purpose, recorded, args)
+            else:
+                session.no_step(number)
             if windows is not None:
-                guarded(windows.stepped, session.wants(number + 1))
-        if traces == _traces(function):
-            self._noted(number, start, end, purpose, recorded, args)
+                guarded(windows.stepped, session.wants(number + is_step))
         return result
 
     def _noted(self, number: int, start: int, end: int, purpose: str, recorded: bool, args: Any) -> None:

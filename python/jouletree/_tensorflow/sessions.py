@@ -99,12 +99,16 @@ class Sessions:
         samples = guarded(_fed_batch, feed_dict) or about.samples
         first = session not in about.prepared
         traced = guarded(self._traced, options) if recording.wants(number) else None
-        kept = _Kept()
+        kept, recorded = _Kept(), False
         start = time.time_ns()
-        if traced is None:
-            result = plain(session, fetches, feed_dict, options, run_metadata)
-        else:
-            result = plain(session, fetches, feed_dict, traced, kept)
+        try:
+            if traced is None:
+                result = plain(session, fetches, feed_dict, options, run_metadata)
+            else:
+                result = plain(session, fetches, feed_dict, traced, kept)
+        except BaseException:
+            recording.no_step(number)
+            raise
         end = time.time_ns()
         about.prepared.add(session)
         if traced is not None:
@@ -112,12 +116,13 @@ class Sessions:
                 _hand_over(kept.data, options, run_metadata)
             if first:
                 start = guarded(self._first_operation, kept.data, start, end) or start
-            guarded(self._keep, kept.data)
+            recorded = bool(guarded(self._keep, kept.data))
         if first and traced is None:
+            recording.no_step(number)
             return result
         if recording.level == "module":
             recording.ran_module("step", start, end, threading.get_native_id(), about.phase or "", "")
-        recording.ran_step(number, start, end, about.phase or PREDICT, traced is not None, samples)
+        recording.ran_step(number, start, end, about.phase or PREDICT, recorded, samples)
         return result
 
     def _traced(self, options: Any) -> Any:
@@ -138,11 +143,12 @@ class Sessions:
         )
         return min((begin for begin in begins if start <= begin <= end), default=start)
 
-    def _keep(self, data: bytes) -> None:
+    def _keep(self, data: bytes) -> bool:
         path = self._session.new_file("tensorflow-{}.pb")
         with open(path, "wb") as file:
             file.write(data)
         self._session.wrote(path)
+        return True
 
 
 def _hand_over(data: bytes, options: Any, run_metadata: Any) -> None:
