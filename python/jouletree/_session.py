@@ -148,6 +148,11 @@ class Session:
         """How many steps have begun so far."""
         return self._step
 
+    def no_step(self, step: int) -> None:
+        """Takes back the number of a step that turned out to be none, such as one that found its data at an end."""
+        if self._step == step:
+            self._step -= 1
+
     def wants(self, step: int) -> bool:
         """Whether the operations of this step are to be recorded."""
         return self.level == "op" and self.room > 0 and self.plan.wants(step)

@@ -15,6 +15,7 @@ ADAPTERS = {
     "torch": "torch",
     "tensorflow": "tensorflow",
     "keras": "keras",
+    "tf_keras": "keras",
     "jax": "jax",
     "onnxruntime": "onnxruntime",
     "transformers": "transformers",

@@ -1,0 +1,170 @@
+"""Keras 2 and 3 on TensorFlow: which phase a model is in, what its layers are, and joules in its logs.
+
+Under ``jouletree run`` nothing of this is needed: the steps of ``fit``, ``evaluate``, ``predict`` and of their
+``..._on_batch`` sisters are calls of functions, which the TensorFlow adapter sees; here they are told apart, and the
+layers of the model that ran are written down. Programs that want joules in their history and progress bar pass
+:class:`EnergyCallback` to ``fit``; nobody else's logs are touched. With another backend than TensorFlow its own adapter
+records the steps.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import warnings
+import weakref
+from ._session import current, guarded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any, Callable, Optional
+
+__all__ = ["EnergyCallback", "adapt"]
+
+_PHASES = {
+    "fit": "train",
+    "train_on_batch": "train",
+    "evaluate": "evaluate",
+    "test_on_batch": "evaluate",
+    "predict": "predict",
+    "predict_on_batch": "predict",
+}
+#: How many samples Keras puts into a batch of arrays when nobody says.
+_BATCH = 32
+
+_written: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def adapt(keras: ModuleType) -> None:
+    """Begins to tell phases apart."""
+    session = current()
+    if session is None or not _runs_on_tensorflow(keras):
+        return
+    session.uses(keras.__name__, str(getattr(keras, "__version__", "?")))
+    for name in _PHASES:
+        plain = getattr(keras.Model, name, None)
+        if plain is not None:
+            setattr(keras.Model, name, _told(plain, name))
+
+
+def _runs_on_tensorflow(keras: Any) -> bool:
+    if str(getattr(keras, "__version__", "")).startswith("2."):
+        return True
+    return bool(keras.config.backend() == "tensorflow")
+
+
+def _told(plain: Callable[..., Any], name: str) -> Callable[..., Any]:
+    @functools.wraps(plain)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        phases = guarded(_begin, self, name, args, kwargs)
+        try:
+            return plain(self, *args, **kwargs)
+        finally:
+            if phases is not None:
+                phases.pop()
+
+    return method
+
+
+def _begin(model: Any, name: str, args: Any, kwargs: Any) -> Any:
+    from ._tensorflow.functions import Phase
+    from .tensorflow import functions
+
+    watched = functions()
+    if watched is None:
+        return None
+    watched.model_ran = _ran
+    if getattr(model, "run_eagerly", False):
+        session = current()
+        if session is not None:
+            session.warn("a Keras model with run_eagerly=True has no steps that can be recorded")
+    samples = guarded(_samples, name, args[0] if args else kwargs.get("x"), kwargs)
+    watched.local.phases.append(Phase(_PHASES[name], model, samples))
+    return watched.local.phases
+
+
+def _samples(method: str, x: Any, kwargs: Any) -> Optional[int]:
+    """How many samples every batch has; ``None`` when that is not known or not the same for all."""
+    spec = getattr(x, "element_spec", None)
+    if spec is not None:
+        from ._tensorflow.purpose import batch_of
+
+        return batch_of(spec)
+    shape = getattr(x, "shape", None)
+    if shape is None or not len(shape) or kwargs.get("validation_split"):
+        return None
+    batch = shape[0] if method.endswith("_on_batch") else kwargs.get("batch_size") or _BATCH
+    return int(batch) if int(shape[0]) % int(batch) == 0 else None
+
+
+def _ran(model: Any) -> None:
+    """Writes the layers of a model that has run, once."""
+    if model in _written:
+        return
+    _written.add(model)
+    session = current()
+    if session is not None:
+        from ._tensorflow.layers import tree_of
+
+        session.write_model(tree_of(model))
+
+
+def _measuring() -> Any:
+    """The functions that measure a window; ``None`` when there are none."""
+    try:
+        from . import begin_window, end_window
+    except ImportError:
+        return None
+    return begin_window, end_window
+
+
+def _make_callback(keras: Any) -> type:
+    class EnergyCallback(keras.callbacks.Callback):  # type: ignore[misc]
+        """Adds the joules of every epoch to its logs, and so to the history, the progress bar and other callbacks.
+
+        ``energy_j`` is what the epoch took, its validation included, and ``energy_j_per_step`` that by the number of
+        its training steps. Both are there only while somebody measures: under ``jouletree run``.
+        """
+
+        def __init__(self) -> None:
+            super().__init__()
+            self._window: Any = None
+            if current() is None:
+                warnings.warn("EnergyCallback does nothing: start the program with `jouletree run`", stacklevel=2)
+
+        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+            self._window = guarded(self._begin, epoch)
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            window, self._window = self._window, None
+            if window is not None and logs is not None:
+                guarded(self._end, window, logs)
+
+        def _begin(self, epoch: int) -> Any:
+            measuring = _measuring() if current() is not None else None
+            return measuring[0](f"epoch {epoch + 1}", quiet=True) if measuring else None
+
+        def _end(self, window: Any, logs: Any) -> None:
+            measured = _measuring()[1](window)
+            if measured is None:
+                return
+            logs["energy_j"] = measured.joules
+            steps = (self.params or {}).get("steps")
+            if steps:
+                logs["energy_j_per_step"] = measured.joules / steps
+
+    EnergyCallback.__module__ = __name__
+    EnergyCallback.__qualname__ = "EnergyCallback"
+    return EnergyCallback
+
+
+def __getattr__(name: str) -> Any:
+    if name != "EnergyCallback":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    keras = sys.modules.get("keras") or sys.modules.get("tf_keras")
+    if keras is None:
+        import keras  # type: ignore[no-redef]
+    made = _make_callback(keras)
+    globals()[name] = made
+    return made
