@@ -1,13 +1,13 @@
 """What is done whenever a module is called, and when it returns.
 
 These run many times in each step, so they do little: a look into a dictionary, and a range in the profiler's trace or
-the time of day. In code that torch compiles they vanish: the first thing they ask is known to be true there.
+the time of day. In code that torch compiles they vanish: the first thing they ask is known to be true there. A call
+that is only traced is left alone: what looks at a tensor would become part of the trace.
 """
 
 from __future__ import annotations
 
 import time
-from .._session import guarded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 def of_operations(recorder: Recorder) -> tuple[Callable[..., None], Callable[..., None]]:
     """Hooks that mark modules in the trace of torch's profiler, while it is on."""
-    is_compiling = recorder.torch.compiler.is_compiling
+    is_compiling, is_tracing = recorder.torch.compiler.is_compiling, recorder.torch._C._get_tracing_state
     entries, names, thread, windows = recorder.names.entries, recorder.names, recorder.thread, recorder.windows
-    begins, ends = recorder.begins, recorder.ends
+    begins, ends, failed = recorder.begins, recorder.ends, recorder.failed
 
     def entering(module: Any, args: Any) -> None:
-        if is_compiling():
+        if is_compiling() or is_tracing() is not None:
             return
         try:
             stack = thread.stack
@@ -40,10 +40,10 @@ def of_operations(recorder: Recorder) -> tuple[Callable[..., None], Callable[...
                 span = None
             stack.append((module, entry, span))
         except Exception as error:
-            guarded(_again, error)
+            failed(error)
 
     def leaving(module: Any, args: Any, *rest: Any) -> None:
-        if is_compiling():
+        if is_compiling() or is_tracing() is not None:
             return
         try:
             stack = thread.stack
@@ -57,7 +57,7 @@ def of_operations(recorder: Recorder) -> tuple[Callable[..., None], Callable[...
             if not stack:
                 ends(module, entry, args, rest)
         except Exception as error:
-            guarded(_again, error)
+            failed(error)
 
     def _left(span: Any) -> None:
         # A window that was closed meanwhile has already left it.
@@ -77,14 +77,14 @@ def of_operations(recorder: Recorder) -> tuple[Callable[..., None], Callable[...
 
 def of_modules(recorder: Recorder) -> tuple[Callable[..., None], Callable[..., None]]:
     """Hooks that note when modules were active, without torch's profiler."""
-    is_compiling = recorder.torch.compiler.is_compiling
+    is_compiling, is_tracing = recorder.torch.compiler.is_compiling, recorder.torch._C._get_tracing_state
     entries, names, thread = recorder.names.entries, recorder.names, recorder.thread
-    begins, ends, ran = recorder.begins, recorder.ends, recorder.session.ran_module
-    trail, now = recorder.trail, time.time_ns
+    begins, ends, failed = recorder.begins, recorder.ends, recorder.failed
+    trail, ran, now = recorder.trail, recorder.session.ran_module, time.time_ns
     has_gradients = recorder.torch.is_grad_enabled
 
     def entering(module: Any, args: Any) -> None:
-        if is_compiling():
+        if is_compiling() or is_tracing() is not None:
             return
         try:
             stack = thread.stack
@@ -99,10 +99,10 @@ def of_modules(recorder: Recorder) -> tuple[Callable[..., None], Callable[..., N
                 recorder.look.entered(entry, args)
             stack.append((module, entry, now()))
         except Exception as error:
-            guarded(_again, error)
+            failed(error)
 
     def leaving(module: Any, args: Any, *rest: Any) -> None:
-        if is_compiling():
+        if is_compiling() or is_tracing() is not None:
             return
         try:
             stack = thread.stack
@@ -117,7 +117,7 @@ def of_modules(recorder: Recorder) -> tuple[Callable[..., None], Callable[..., N
             if not stack:
                 ends(module, entry, args, rest)
         except Exception as error:
-            guarded(_again, error)
+            failed(error)
 
     return entering, leaving
 
@@ -132,6 +132,3 @@ def _unwound(stack: list[Any], module: Any, leave: Optional[Callable[[Any], None
             leave(frame[2])
     return True
 
-
-def _again(error: Exception) -> None:
-    raise error

@@ -44,7 +44,7 @@ class Look:
             "output_bytes": sum(tensor.numel() * tensor.element_size() for tensor in made),
             "flops": _flops(module, given, made),
         }
-        if not module._modules:
+        if not len(module._modules):
             for tensor in given:
                 self._connect(tensor, entry.path)
         for tensor in made:

@@ -54,9 +54,10 @@ class Names:
         self.entries: dict[int, Entry] = {}
         self._holders: dict[int, tuple[Any, Any, str]] = {}
         self._models: dict[int, Any] = {}
-        self._taken: set[str] = set()
+        #: Models that have a name; one that is gone leaves it to the next, such as that of another fold.
+        self._named: dict[str, Any] = {}
         #: The model whose parts are named without it.
-        self._bare: set[int] = set()
+        self._bare: Any = None
 
     def put(self, holder: Any, name: str, part: Any) -> None:
         """Notes that a module becomes part of another; torch calls this for each that does."""
@@ -86,7 +87,7 @@ class Names:
 
     def call(self, model: Any, name: str) -> None:
         """Gives a model, and so its parts, a name."""
-        self._taken.add(name)
+        self._named[name] = weakref.ref(model)
         self._index(model, name)
 
     def forget(self, model: Any) -> None:
@@ -116,7 +117,7 @@ class Names:
         if known is None or known[0]() is not part:
             return None
         holder = known[1]()
-        if holder is None or holder.__dict__.get("_modules", {}).get(known[2]) is not part:
+        if holder is None or _part(holder, known[2]) is not part:
             del self._holders[id(part)]
             return None
         return holder
@@ -140,45 +141,51 @@ class Names:
             entry = self._enter(model, name, root)
         elif known is not None:
             # It got further parts: they are named as the others were.
-            prefix = "" if id(model) in self._bare else known.qualified + "."
+            prefix = "" if self._is_bare(model) else known.qualified + "."
             entry = known
         else:
-            name = self._own_name(_unwrapped(model))
+            others = self._others(model)
+            name = self._own_name(model, others)
             prefix = name + "."
-            if self._may_be_bare(model, parts):
+            if not others and not any(path.partition(".")[0].isdigit() for path, _ in parts):
                 prefix = ""
-                self._bare.add(id(model))
+                self._bare = weakref.ref(model)
             entry = self._enter(model, name, None)
         for path, part in parts:
             if part is not model and (known is None or self._known(part) is None):
                 self._enter(part, (prefix + path) if path else entry.qualified, entry.root)
 
-    def _may_be_bare(self, model: Any, parts: list[tuple[str, Any]]) -> bool:
-        """Whether the parts of a model are named without it: it is the only one, and its parts have names."""
-        if self._bare or any(path.partition(".")[0].isdigit() for path, _ in parts):
-            return False
-        for reference in list(self._models.values()):
-            other = reference()
-            if other is None or other is model or self._model_of(other) is not other:
-                continue
-            if _unwrapped(other) is _unwrapped(model):
-                continue
-            if next(other.parameters(), None) is not None:
-                return False
-        return True
+    def _is_bare(self, model: Any) -> bool:
+        return self._bare is not None and self._bare() is model
 
-    def _own_name(self, model: Any) -> str:
+    def _others(self, model: Any) -> list[Any]:
+        """The other models of the program: those that have run, and those that have parts and parameters."""
+        inner = _unwrapped(model)
+        others = {}
+        for reference in (*self._models.values(), *self._named.values()):
+            other = reference()
+            if other is None or other is model or _unwrapped(other) is inner or self._model_of(other) is not other:
+                continue
+            if len(other._modules) and next(other.parameters(), None) is not None:
+                others[id(other)] = other
+        return list(others.values())
+
+    def _own_name(self, model: Any, others: list[Any]) -> str:
         """What a model is called: by its class, or by the program's variable."""
-        kind = type(model)
+        kind = type(_unwrapped(model))
         name = kind.__name__
-        if name in self._taken or kind.__module__.startswith("torch.nn."):
+        if kind.__module__.startswith("torch.nn.") or any(type(_unwrapped(other)) is kind for other in others):
             name = _variable(model) or name
-        taken, number = name, 1
-        while taken in self._taken:
+        free, number = name, 1
+        while self._named.get(free, _gone)() is not None:
             number += 1
-            taken = f"{name}_{number}"
-        self._taken.add(taken)
-        return taken
+            free = f"{name}_{number}"
+        self._named[free] = weakref.ref(model)
+        return free
+
+
+def _gone() -> None:
+    """Stands for a module that is not there."""
 
 
 def path_of(qualified: str) -> str:
@@ -190,11 +197,19 @@ def path_of(qualified: str) -> str:
     return path
 
 
+def _part(module: Any, name: str) -> Any:
+    """The part of a module that has this name; scripted modules keep theirs in something that is no dictionary."""
+    try:
+        return module._modules[name]
+    except (AttributeError, KeyError, RuntimeError, TypeError):
+        return None
+
+
 def _unwrapped(model: Any) -> Any:
     """The model itself, without what wraps it."""
     for _ in range(8):
         place = _WRAPPERS.get(type(model).__name__)
-        inner = model.__dict__.get("_modules", {}).get(place) if place else None
+        inner = _part(model, place) if place else None
         if inner is None:
             break
         model = inner
@@ -209,7 +224,7 @@ def _plain(model: Any, path: str) -> str:
     for part in path.split("."):
         if part != _WRAPPERS.get(type(model).__name__):
             kept.append(part)
-        model = model.__dict__.get("_modules", {}).get(part)
+        model = _part(model, part)
     return ".".join(kept)
 
 

@@ -2,7 +2,7 @@
 
 Only the parts of the profiler that record are used: what ``torch.profiler`` does in Python with every event afterwards
 takes longer than the recording. A window is opened and closed between steps, by the thread whose steps it records; it
-spans steps that follow each other. A program that profiles itself has precedence: our window is closed before its
+spans steps that follow each other. Only the main thread's steps are recorded: torch's profiler allows no more. A program that profiles itself has precedence: our window is closed before its
 begins, and there is none of ours while it lasts.
 """
 
@@ -77,6 +77,12 @@ class Windows:
                 return True
             self.close()
         if not wanted or self.thread or self._others or self._is_awaited:
+            return False
+        if mine != threading.main_thread().ident:
+            # The profiler does not survive a thread that ends, and cannot be begun by others than the first.
+            self._session.warn(
+                "models ran in threads of their own, whose operations cannot be recorded; --level module can"
+            )
             return False
         return bool(guarded(self._open))
 

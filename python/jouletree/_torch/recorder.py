@@ -112,6 +112,10 @@ class Recorder:
         for steps in self.all_steps:
             steps.close()
 
+    def failed(self, error: Exception) -> None:
+        """Notes that a call of a module could not be recorded as it should."""
+        self.session.warn(f"calls of modules are recorded in part: {type(error).__name__}: {error}")
+
     def _forget(self) -> None:
         self.all_steps.clear()
         self.thread = Thread(self)

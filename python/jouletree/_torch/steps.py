@@ -75,7 +75,8 @@ class Steps:
         windows = self._recorder.windows
         step.ended = time.time_ns()
         step.phase = phase
-        step.recorded = bool(step.window) and windows.thread != 0 and windows.number == step.window
+        # Without windows everything is recorded, as spans of modules.
+        step.recorded = windows is None or (bool(step.window) and windows.thread != 0 and windows.number == step.window)
 
     def close(self) -> None:
         """Notes the step that is over, if there is one."""

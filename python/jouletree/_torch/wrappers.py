@@ -17,6 +17,7 @@ def install(recorder: Recorder) -> None:
     _watch_loaders(recorder)
     _watch_optimizers(recorder)
     _watch_backward(recorder)
+    _watch_compiled(recorder)
 
 
 def _watch_loaders(recorder: Recorder) -> None:
@@ -105,6 +106,35 @@ def _watch_backward(recorder: Recorder) -> None:
 
     autograd.backward = backward
     guarded(_keep_scriptable, backward)
+
+
+def _watch_compiled(recorder: Recorder) -> None:
+    """Calls of a module that was compiled in place pass by all hooks."""
+    module = recorder.torch.nn.Module
+    make = getattr(module, "compile", None)
+    if make is None:
+        return
+
+    @functools.wraps(make)
+    def compile(self: Any, *arguments: Any, **named: Any) -> None:
+        make(self, *arguments, **named)
+        call = self._compiled_call_impl
+        if call is None:
+            return
+
+        @functools.wraps(call)
+        def hooked(*given: Any, **named: Any) -> Any:
+            result = None
+            recorder.entering(self, given)
+            try:
+                result = call(*given, **named)
+                return result
+            finally:
+                recorder.leaving(self, given, named, result)
+
+        self._compiled_call_impl = hooked
+
+    module.compile = compile
 
 
 def _keep_scriptable(backward: Any) -> None:
