@@ -19,11 +19,16 @@ __all__ = ["Attached", "adapt", "attach"]
 
 def adapt(module: ModuleType) -> None:
     """Has everything that this process does with torch recorded."""
-    from ._torch.recorder import install
-
     session = current()
-    if session is not None and session.level != "process":
+    if session is None or session.level == "process":
+        return
+    try:
+        from ._torch.recorder import install
+
         install(module, session)
+    except Exception as error:  # noqa: BLE001: whatever this version lacks
+        version = getattr(module, "__version__", "of an unknown version")
+        session.give_up(f"torch {version} is not what it was expected to be ({type(error).__name__}: {error})")
 
 
 class Attached:

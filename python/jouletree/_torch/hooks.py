@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def of_operations(recorder: Recorder) -> tuple[Callable[..., None], Callable[..., None]]:
     """Hooks that mark modules in the trace of torch's profiler, while it is on."""
-    is_compiling, is_tracing = recorder.torch.compiler.is_compiling, recorder.torch._C._get_tracing_state
+    is_compiling, is_tracing = recorder.is_compiling, recorder.torch._C._get_tracing_state
     entries, names, thread, windows = recorder.names.entries, recorder.names, recorder.thread, recorder.windows
     begins, ends, failed = recorder.begins, recorder.ends, recorder.failed
 
@@ -77,7 +77,7 @@ def of_operations(recorder: Recorder) -> tuple[Callable[..., None], Callable[...
 
 def of_modules(recorder: Recorder) -> tuple[Callable[..., None], Callable[..., None]]:
     """Hooks that note when modules were active, without torch's profiler."""
-    is_compiling, is_tracing = recorder.torch.compiler.is_compiling, recorder.torch._C._get_tracing_state
+    is_compiling, is_tracing = recorder.is_compiling, recorder.torch._C._get_tracing_state
     entries, names, thread = recorder.names.entries, recorder.names, recorder.thread
     begins, ends, failed = recorder.begins, recorder.ends, recorder.failed
     trail, ran, now = recorder.trail, recorder.session.ran_module, time.time_ns

@@ -48,8 +48,8 @@ class Entry:
 class Names:
     """The modules that have been met."""
 
-    def __init__(self, torch: Any) -> None:
-        self._torch = torch
+    def __init__(self, is_compiling: Callable[[], bool]) -> None:
+        self._is_compiling = is_compiling
         #: By identity; whoever looks here makes sure that the module is still the same one.
         self.entries: dict[int, Entry] = {}
         self._holders: dict[int, tuple[Any, Any, str]] = {}
@@ -61,7 +61,7 @@ class Names:
 
     def put(self, holder: Any, name: str, part: Any) -> None:
         """Notes that a module becomes part of another; torch calls this for each that does."""
-        if part is None or self._torch.compiler.is_compiling():
+        if part is None or self._is_compiling():
             return
         try:
             self._models.pop(id(part), None)

@@ -69,20 +69,21 @@ class Windows:
         """Whether the operations of the step that begins now are recorded; opens and closes windows as need be."""
         wanted = self._session.wants(step)
         mine = threading.get_ident()
+        if mine != threading.main_thread().ident:
+            # The profiler does not survive a thread that ends, and cannot be begun by others than the first.
+            if wanted:
+                self._session.warn(
+                    "models ran in threads of their own, whose operations cannot be recorded; --level module can"
+                )
+            return False
         if self.thread == mine:
             age = time.monotonic() - self._opened
             full = age > _MOST_SECONDS or (self._steps >= _STEPS and age > _SECONDS)
             if wanted and not full:
                 self._steps += 1
                 return True
-            self.close()
-        if not wanted or self.thread or self._others or self._is_awaited:
-            return False
-        if mine != threading.main_thread().ident:
-            # The profiler does not survive a thread that ends, and cannot be begun by others than the first.
-            self._session.warn(
-                "models ran in threads of their own, whose operations cannot be recorded; --level module can"
-            )
+            guarded(self.close)
+        if not wanted or self._others or self._is_awaited:
             return False
         return bool(guarded(self._open))
 

@@ -48,7 +48,9 @@ class Recorder:
             if problem is not None:
                 session.level = "module"
                 session.warn(f"{problem}: only modules are recorded")
-        self.names = Names(torch)
+        #: Whether this code is being compiled by torch, rather than run; older versions have it elsewhere.
+        self.is_compiling = getattr(torch.compiler, "is_compiling", None) or torch._utils.is_compiling
+        self.names = Names(self.is_compiling)
         self.windows: Optional[Windows] = Windows(torch, session) if session.level == "op" else None
         self.trail = Trail(self)
         #: Notes shapes and data flow while a model runs for the first time.
@@ -66,7 +68,7 @@ class Recorder:
 
     def install(self, everywhere: bool) -> None:
         """Puts hooks and wrappers in place; hooks of modules everywhere, or in attached models only."""
-        from . import wrappers
+        from . import uncompiled, wrappers
 
         session, modules = self.session, self.torch.nn.modules.module
         session.uses("torch", str(self.torch.__version__))
@@ -82,6 +84,7 @@ class Recorder:
             warnings.filterwarnings("ignore", message="Using `torch.compile\\(module\\)` when there are global hooks")
             self._is_everywhere = True
         wrappers.install(self)
+        guarded(uncompiled.leave_alone, self.torch)
         if self.windows is not None:
             self.windows.install()
         session.when_forked(self._forget)
@@ -139,6 +142,9 @@ class Recorder:
         if self.trail.is_open():
             return
         given = (*args, *rest[0].values()) if len(rest) == 2 else args
+        if not given and rest and isinstance(rest[-1], dict):
+            # Old versions do not tell what was given by name; what comes out tells as much.
+            given = tuple(rest[-1].values())
         self.thread.steps.called(module, entry, self._samples(given))
         look, self.look = self.look, None
         if look is not None:

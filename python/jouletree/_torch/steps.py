@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class Step:
     """A step that has begun."""
 
-    __slots__ = ("calls", "ended", "is_idle", "number", "optimizers", "phase", "recorded", "root", "samples", "start",
-                 "trains", "window")  # fmt: skip
+    __slots__ = ("calls", "ended", "has_fetched", "is_idle", "number", "optimizers", "phase", "recorded", "root",
+                 "samples", "start", "trains", "window")  # fmt: skip
 
     def __init__(self, number: int, window: int) -> None:
         self.number = number
@@ -47,6 +47,7 @@ class Step:
         self.samples: Optional[int] = None
         #: Nothing of its own has happened yet but gradients being set to zero.
         self.is_idle = False
+        self.has_fetched = False
         self.trains = False
         self.calls: set[int] = set()
         self.root: Optional[Entry] = None
@@ -93,19 +94,26 @@ class Steps:
 
     # What happens
 
-    def fetches(self) -> bool:
-        """A batch is about to be fetched; returns whether that begins a step."""
+    def fetches(self) -> None:
+        """A batch is about to be fetched."""
         step = self._open
         if step is not None and step.ended:
             self.close()
-        if self._open is None:
+        step = self._open
+        if step is None:
             self._begin()
-            return True
-        return False
+        elif step.is_idle:
+            # Gradients were set to zero when the last step was over; what the program did since is no part of this one.
+            step.start = time.time_ns()
+            step.has_fetched = True
 
     def found_nothing(self) -> None:
-        """The fetch that began a step found no batch."""
-        self.close()
+        """There was no batch to fetch."""
+        step = self._open
+        if step is not None and step.is_idle:
+            step.has_fetched = False
+        elif step is not None and not step.calls and not step.trains:
+            self.close()
 
     def zeroes(self) -> None:
         """Gradients are about to be set to zero."""
@@ -123,7 +131,7 @@ class Steps:
         step = self._open
         if step is None:
             step = self._begin()
-        elif step.is_idle and not is_training:
+        elif step.is_idle and not is_training and not step.has_fetched:
             step.start = time.time_ns()
         step.is_idle = False
         step.trains |= is_training

@@ -22,6 +22,9 @@ class Thread(threading.local):
         self.steps: Steps = Steps(recorder)
         self.lane = threading.get_native_id()
         self.ident = threading.get_ident()
-        #: How deep this thread is in backward passes.
+        #: Since when an optimizer steps, and which one, if torch's own hooks told; 0 if none does.
+        self.optimizing = 0
+        self.optimizer = 0
+        #: The backward pass that runs in this thread.
         self.backward: Optional[Any] = None
         recorder.all_steps.append(self.steps)

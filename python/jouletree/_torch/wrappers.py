@@ -30,31 +30,32 @@ def _watch_loaders(recorder: Recorder) -> None:
     def __next__(self: Any) -> Any:
         if recorder.thread.stack or recorder.trail.is_open():
             return fetch(self)
-        began = guarded(recorder.thread.steps.fetches)
+        guarded(recorder.thread.steps.fetches)
         try:
             path = f"data/{type(self).__name__}.__next__"
             return recorder.spanned(path, "DataLoader", "forward", lambda: fetch(self))
         except StopIteration:
-            if began:
-                guarded(recorder.thread.steps.found_nothing)
+            guarded(recorder.thread.steps.found_nothing)
             raise
 
     iterator.__next__ = __next__
 
 
 def _watch_optimizers(recorder: Recorder) -> None:
+    """Optimizers tell when they step by torch's own hooks. Once torch compiles anything, older versions take these away;
+    so each class's ``step`` is wrapped as well, when its first optimizer is made."""
     from torch.optim import optimizer as module
 
     optimizer = module.Optimizer
     thread, session = recorder.thread, recorder.session
-    is_compiling = recorder.torch.compiler.is_compiling
+    is_compiling = recorder.is_compiling
     initialise, zero = optimizer.__init__, optimizer.zero_grad
-    began: dict[int, int] = {}
 
     @functools.wraps(initialise)
     def __init__(self: Any, *arguments: Any, **named: Any) -> None:
         recorder.has_optimizer = True
         initialise(self, *arguments, **named)
+        guarded(wrap, type(self))
 
     @functools.wraps(zero)
     def zero_grad(self: Any, *arguments: Any, **named: Any) -> None:
@@ -65,22 +66,47 @@ def _watch_optimizers(recorder: Recorder) -> None:
         path = f"optimizer/{type(self).__name__}.zero_grad"
         recorder.spanned(path, type(self).__name__, "optimizer", lambda: zero(self, *arguments, **named))
 
-    def steps(optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not is_compiling():
-            began[id(optimizer)] = time.time_ns()
+    def wrap(kind: Any) -> None:
+        if hasattr(kind.step, "_jouletree"):
+            return
+        plain = kind.step
+
+        @functools.wraps(plain)
+        def step(self: Any, *arguments: Any, **named: Any) -> Any:
+            if is_compiling() or thread.optimizing:
+                return plain(self, *arguments, **named)
+            begins(self)
+            try:
+                result = plain(self, *arguments, **named)
+            finally:
+                start, thread.optimizing = thread.optimizing, 0
+            guarded(ended, self, start)
+            return result
+
+        step._jouletree = True  # type: ignore[attr-defined]
+        kind.step = step
+
+    def begins(optimizer: Any, args: Any = None, kwargs: Any = None) -> None:
+        # One that was begun by a hook and failed is still there.
+        if not is_compiling() and (not thread.optimizing or thread.optimizer):
+            thread.optimizing = time.time_ns()
+            thread.optimizer = id(optimizer) if args is not None else 0
 
     def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
-        if is_compiling():
-            return
-        start = began.pop(id(optimizer), 0)
-        if start and recorder.windows is None:
+        # What the wrapper has begun, the wrapper ends.
+        if not is_compiling() and thread.optimizer == id(optimizer):
+            start, thread.optimizing, thread.optimizer = thread.optimizing, 0, 0
+            guarded(ended, optimizer, start)
+
+    def ended(optimizer: Any, start: int) -> None:
+        if recorder.windows is None:
             kind = type(optimizer).__name__
-            guarded(session.ran_module, f"optimizer/{kind}.step", start, time.time_ns(), thread.lane, kind, "optimizer")
-        guarded(thread.steps.optimized, optimizer)
+            session.ran_module(f"optimizer/{kind}.step", start, time.time_ns(), thread.lane, kind, "optimizer")
+        thread.steps.optimized(optimizer)
 
     optimizer.__init__ = __init__
     optimizer.zero_grad = zero_grad
-    module.register_optimizer_step_pre_hook(steps)
+    module.register_optimizer_step_pre_hook(begins)
     module.register_optimizer_step_post_hook(stepped)
 
 
@@ -88,7 +114,7 @@ def _watch_backward(recorder: Recorder) -> None:
     autograd = recorder.torch.autograd
     compute = autograd.backward
     thread, trail = recorder.thread, recorder.trail
-    is_compiling = recorder.torch.compiler.is_compiling
+    is_compiling = recorder.is_compiling
 
     @functools.wraps(compute)
     def backward(*arguments: Any, **named: Any) -> Any:
