@@ -145,7 +145,9 @@ class Steps:
             return False
         if is_training:
             return entry.root is not step.root
-        return entry.root is step.root and entry is not entry.root and id(module) not in step.calls
+        if entry.root is not step.root or entry is entry.root or id(module) in step.calls:
+            return False
+        return id(entry.root.module()) not in step.calls
 
     def called(self, module: Any, entry: Entry, samples: Optional[int]) -> None:
         """The program has called a module."""
