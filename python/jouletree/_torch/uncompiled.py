@@ -16,9 +16,16 @@ if TYPE_CHECKING:
 
 def leave_alone(torch: Any) -> None:
     """Marks all functions of this package, as they are now, as not to be compiled."""
-    skip = getattr(torch._C._dynamo.eval_frame, "skip_code", None)
+    frames = torch._C._dynamo.eval_frame
+    skip = getattr(frames, "skip_code", None)
     if skip is None:
-        return
+        # Newer versions tell what is to become of a function from what is to become of those that it calls.
+        action = frames._FrameAction
+        strategy = frames._FrameExecStrategy(action.SKIP, action.DEFAULT)
+
+        def skip(code: types.CodeType) -> None:
+            frames.set_code_exec_strategy(code, strategy)
+
     package = __name__.partition(".")[0]
     met: set[types.CodeType] = set()
     for name, module in list(sys.modules.items()):
