@@ -22,13 +22,9 @@ def adapt(module: ModuleType) -> None:
     session = current()
     if session is None or session.level == "process":
         return
-    try:
-        from ._torch.recorder import install
+    from ._torch.recorder import install
 
-        install(module, session)
-    except Exception as error:  # noqa: BLE001: whatever this version lacks
-        version = getattr(module, "__version__", "of an unknown version")
-        session.give_up(f"torch {version} is not what it was expected to be ({type(error).__name__}: {error})")
+    install(module, session)
 
 
 class Attached:

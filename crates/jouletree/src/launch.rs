@@ -3,18 +3,18 @@
 //! What is started is this program, which stops itself and, once it may go on, becomes the command: the number of the
 //! process stays the same. Signals that end this program are passed on, and then waited for: the command decides.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::Receiver;
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, waitid};
 
-use crate::signals;
+use crate::signals::{self, Listener};
 
 /// The hidden verb by which this program starts a command.
 pub const VERB: &str = "launch";
@@ -22,31 +22,39 @@ pub const VERB: &str = "launch";
 /// Shells say so when there is no such command.
 const NOT_FOUND: u8 = 127;
 
+/// Variables that are added to a command's environment.
+pub type Environment = BTreeMap<&'static str, OsString>;
+
 /// A command of the user's that was started.
 pub struct Launched {
     child: Child,
-    signals: Receiver<Signal>,
+    signals: Listener,
     is_held: bool,
 }
 
 impl Launched {
-    /// Starts a command that does nothing until [`Launched::go`].
-    pub fn hold(command: &[OsString], output: impl Fn() -> Stdio) -> Result<Launched> {
-        Launched::start(command, Stdio::inherit(), output)
+    /// Starts a command that does nothing until [`Launched::go`], with these variables added to its environment.
+    pub fn hold(command: &[OsString], environment: &Environment) -> Result<Launched> {
+        Launched::start(command, environment, Stdio::inherit(), Stdio::inherit)
     }
 
     /// The same with nothing to read: the keys of the terminal are somebody else's.
     pub fn hold_apart(command: &[OsString], output: impl Fn() -> Stdio) -> Result<Launched> {
-        Launched::start(command, Stdio::null(), output)
+        Launched::start(command, &Environment::new(), Stdio::null(), output)
     }
 
-    fn start(command: &[OsString], input: Stdio, output: impl Fn() -> Stdio) -> Result<Launched> {
+    fn start(
+        command: &[OsString],
+        environment: &Environment,
+        input: Stdio,
+        output: impl Fn() -> Stdio,
+    ) -> Result<Launched> {
         let Some(program) = command.first() else { bail!("there is no command; give one after `--`") };
         check(program)?;
         let this = env::current_exe().context("cannot find the file of this program")?;
         let signals = signals::listen()?;
         let mut starter = Command::new(this);
-        starter.arg(VERB).arg("--").args(command).stdin(input).stdout(output()).stderr(output());
+        starter.arg(VERB).arg("--").args(command).envs(environment).stdin(input).stdout(output()).stderr(output());
         let child = starter.spawn().with_context(|| format!("cannot start `{}`", program.display()))?;
         let launched = Launched { child, signals, is_held: true };
         // It stops itself, or has ended because it could not; either is seen.
@@ -108,6 +116,19 @@ pub fn become_command(command: &[OsString]) -> u8 {
 pub fn code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
     u8::try_from(code).unwrap_or(1)
+}
+
+/// The exit code of a program that ran a command: the command's own, unless it ended well and what was done with it failed.
+pub fn passed_on(status: Option<ExitStatus>, done: Result<()>) -> Result<ExitCode> {
+    let code = status.map_or(0, code);
+    match done {
+        // How the command failed matters more than how its recording did.
+        Err(error) if code != 0 => {
+            eprintln!("error: {error:#}");
+            Ok(ExitCode::from(code))
+        }
+        done => done.map(|()| ExitCode::from(code)),
+    }
 }
 
 /// Whether there is such a program, so that nothing is recorded of one that there is not.

@@ -27,8 +27,14 @@ def install(torch: Any, session: Session, everywhere: bool = True) -> Recorder:
     """The recorder of this process, put in place when it is first asked for."""
     global _installed
     if _installed is None:
-        _installed = Recorder(torch, session)
-        _installed.install(everywhere)
+        recorder = Recorder(torch, session)
+        try:
+            recorder.install(everywhere)
+        except Exception:
+            # A version that lacks something: what is already in place would do nothing but cost.
+            recorder.remove()
+            raise
+        _installed = recorder
     return _installed
 
 
@@ -62,6 +68,7 @@ class Recorder:
         self._leader: Any = None
         self._looked: set[str] = set()
         self._is_everywhere = False
+        self._handles: list[Any] = []
         self.entering, self.leaving = (
             hooks.of_operations(self) if self.windows is not None else hooks.of_modules(self)
         )
@@ -72,15 +79,16 @@ class Recorder:
 
         session, modules = self.session, self.torch.nn.modules.module
         session.uses("torch", str(self.torch.__version__))
-        modules.register_module_module_registration_hook(self.names.put)
+        put = self._handles.append
+        put(modules.register_module_module_registration_hook(self.names.put))
         if everywhere:
             import warnings
 
-            modules.register_module_forward_pre_hook(self.entering)
+            put(modules.register_module_forward_pre_hook(self.entering))
             try:
-                modules.register_module_forward_hook(self.leaving, with_kwargs=True, always_call=True)
+                put(modules.register_module_forward_hook(self.leaving, with_kwargs=True, always_call=True))
             except TypeError:
-                modules.register_module_forward_hook(self.leaving, always_call=True)
+                put(modules.register_module_forward_hook(self.leaving, always_call=True))
             warnings.filterwarnings("ignore", message="Using `torch.compile\\(module\\)` when there are global hooks")
             self._is_everywhere = True
         wrappers.install(self)
@@ -89,6 +97,12 @@ class Recorder:
             self.windows.install()
         session.when_forked(self._forget)
         session.at_end(self.finish)
+
+    def remove(self) -> None:
+        """Takes the hooks of modules away again."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
 
     def attach(self, model: Any, name: Optional[str]) -> Callable[[], None]:
         """Names a model, and hooks its modules where they are not hooked anyway; returns what undoes it."""
