@@ -1,0 +1,1 @@
+"""How torch is recorded; ``jouletree.torch`` is what others use."""

@@ -1,0 +1,207 @@
+"""Windows of torch's profiler around the steps whose operations are recorded.
+
+Only the parts of the profiler that record are used: what ``torch.profiler`` does in Python with every event afterwards
+takes longer than the recording. A window is opened and closed between steps, by the thread whose steps it records; it
+spans steps that follow each other. Only the main thread's steps are recorded: torch's profiler allows no more. A program that profiles itself has precedence: our window is closed before its
+begins, and there is none of ours while it lasts.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+import time
+from .._session import guarded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Optional
+    from .._session import Session
+
+#: A window is closed when it is so full or so old: what a killed process loses is what is in its window.
+_STEPS = 10
+_SECONDS = 2.0
+_MOST_SECONDS = 20.0
+
+#: What makes a fast range one of the user's, not an operator.
+_USERS = {"scope": "user_scope"}
+
+
+class Windows:
+    """The profiler's windows of this process; at most one is open."""
+
+    def __init__(self, torch: Any, session: Session) -> None:
+        self._torch = torch
+        self._session = session
+        #: The thread whose operations are being recorded; 0 when none are.
+        self.thread = 0
+        #: Begins a range in the trace, which has to be left by the one handed out.
+        self.range: Callable[[str], Any] = torch.autograd.profiler.record_function
+        #: Counts windows, so that a step can tell whether its window was still the same when it ended.
+        self.number = 0
+        self._steps = 0
+        self._opened = 0.0
+        self._others = 0
+        self._is_awaited = False
+        self._template: Any = None
+        self._closing: list[Callable[[], None]] = []
+
+    def install(self) -> None:
+        """Makes way for the program's own profiling, and for its forks."""
+        profiler = self._torch.autograd.profiler
+        for name in ("_prepare_profiler", "_enable_profiler", "_enable_profiler_legacy"):
+            if hasattr(profiler, name):
+                setattr(profiler, name, self._giving_way(getattr(profiler, name), name))
+        for name in ("_disable_profiler", "_disable_profiler_legacy"):
+            if hasattr(profiler, name):
+                setattr(profiler, name, self._resuming(getattr(profiler, name)))
+        # A profiler that is on while a process forks would go on in the child, for nobody.
+        os.register_at_fork(before=lambda: guarded(self.close))
+        self._session.when_forked(self._forget)
+        self._session.at_end(self.close)
+
+    def before_closing(self, action: Callable[[], None]) -> None:
+        """Has something done before a window is closed, such as leaving ranges that are open."""
+        self._closing.append(action)
+
+    def has(self, step: int) -> bool:
+        """Whether the operations of the step that begins now are recorded; opens and closes windows as need be."""
+        wanted = self._session.wants(step)
+        mine = threading.get_ident()
+        if mine != threading.main_thread().ident:
+            # The profiler does not survive a thread that ends, and cannot be begun by others than the first.
+            if wanted:
+                self._session.warn(
+                    "models ran in threads of their own, whose operations cannot be recorded; --level module can"
+                )
+            return False
+        if self.thread == mine:
+            age = time.monotonic() - self._opened
+            full = age > _MOST_SECONDS or (self._steps >= _STEPS and age > _SECONDS)
+            if wanted and not full:
+                self._steps += 1
+                return True
+            guarded(self.close)
+        if not wanted or self._others or self._is_awaited:
+            return False
+        return bool(guarded(self._open))
+
+    def _open(self) -> bool:
+        autograd = self._torch.autograd
+        if self._template is None:
+            self._prepare()
+        self._synchronise()
+        configuration, activities = self._template.config(), self._template.kineto_activities
+        autograd._prepare_profiler(configuration, activities)
+        autograd._enable_profiler(configuration, activities)
+        self.thread = threading.get_ident()
+        self.number += 1
+        self._steps = 1
+        self._opened = time.monotonic()
+        return True
+
+    def _prepare(self) -> None:
+        """Finds out, once, how this version of torch is asked."""
+        level = os.environ.get("KINETO_LOG_LEVEL")
+        if level is None:
+            # Else the library tells on stderr whenever it starts or stops.
+            os.environ["KINETO_LOG_LEVEL"] = "99"
+        try:
+            torch = self._torch
+            template = torch.autograd.profiler.profile(record_shapes=True)
+            if torch.cuda.is_available():
+                template.kineto_activities.add(torch.profiler.ProfilerActivity.CUDA)
+            self.range = self._cheapest_range(template)
+            self._template = template
+        finally:
+            if level is None:
+                os.environ.pop("KINETO_LOG_LEVEL", None)
+
+    def _cheapest_range(self, template: Any) -> Callable[[str], Any]:
+        """A range through torch's dispatcher takes ten times as long as a fast one, which not every version can mark
+        as the user's: tried, since the version does not say."""
+        autograd = self._torch.autograd
+        fast = getattr(self._torch._C._profiler, "_RecordFunctionFast", None)
+        configuration, activities = template.config(), template.kineto_activities
+        autograd._prepare_profiler(configuration, activities)
+        autograd._enable_profiler(configuration, activities)
+        is_users = False
+        try:
+            with fast("jouletree", (), _USERS):
+                pass
+        except TypeError:
+            pass
+        finally:
+            events = autograd._disable_profiler().events()
+        for event in events:
+            if event.name() == "jouletree":
+                is_users = event.scope() == int(self._torch._C._profiler.RecordScope.USER_SCOPE)
+        if not is_users:
+            return self._torch.autograd.profiler.record_function
+        return lambda name: fast(name, (), _USERS)
+
+    def close(self) -> None:
+        """Ends the window, if one is open, and writes its trace."""
+        if not self.thread:
+            return
+        if self.thread != threading.get_ident():
+            # Only its own thread can end it.
+            self._session.warn("operations of a thread that had not ended were lost")
+            self.thread = 0
+            return
+        for action in self._closing:
+            guarded(action)
+        self._synchronise()
+        self.thread = 0
+        recorded = self._torch.autograd._disable_profiler()
+        path = self._session.new_file("torch-{}.json")
+        recorded.save(path)
+        self._session.wrote(path)
+
+    def _synchronise(self) -> None:
+        """Lets the GPU finish what it was given: what it does belongs on one side of a window's edge."""
+        cuda = self._torch.cuda
+        if cuda.is_initialized():
+            cuda.synchronize()
+
+    def _forget(self) -> None:
+        self.thread = self._others = 0
+        self._is_awaited = False
+
+    def _giving_way(self, begin: Callable[..., Any], name: str) -> Callable[..., Any]:
+        @functools.wraps(begin)
+        def beginning(*arguments: Any, **named: Any) -> Any:
+            guarded(self._give_way)
+            result = begin(*arguments, **named)
+            self._is_awaited = name == "_prepare_profiler"
+            self._others += not self._is_awaited
+            return result
+
+        return beginning
+
+    def _give_way(self) -> None:
+        self._session.warn(
+            "the program uses torch's profiler itself; operations are not recorded while it does"
+        )
+        self.close()
+
+    def _resuming(self, end: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(end)
+        def ending(*arguments: Any, **named: Any) -> Any:
+            self._others = max(0, self._others - 1)
+            return end(*arguments, **named)
+
+        return ending
+
+
+def is_possible(torch: Any) -> Optional[str]:
+    """Why operations cannot be recorded with this torch; ``None`` when they can."""
+    autograd = torch.autograd
+    wanted = ("_prepare_profiler", "_enable_profiler", "_disable_profiler", "kineto_available")
+    missing = [name for name in wanted if not hasattr(autograd, name)]
+    if missing:
+        return f"torch {torch.__version__} has no {', '.join(missing)}"
+    if not autograd.kineto_available():
+        return "this torch was built without Kineto, its profiler"
+    return None
