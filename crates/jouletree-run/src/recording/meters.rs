@@ -10,7 +10,7 @@ use jouletree_meter::station::GpuSample;
 use jouletree_meter::{Anchors, Mono, SensorInfo};
 use jouletree_model::{Joules, Nanos, Warning};
 
-use super::balance::{Cut, Meter};
+use super::balance::Meter;
 use super::shares::Shares;
 use crate::RunError;
 use crate::journal::{SensorRecord, StreamIn};
@@ -69,12 +69,12 @@ pub(super) fn write_power(
         sockets.between(oldest, newest);
         gpus.between(oldest, newest);
         for (place, meter) in meters.iter_mut().enumerate() {
-            let points = meter.finished(anchors, shares_for(meter.cut, &sockets, &gpus));
+            let points = meter.finished(anchors, sockets.book(), gpus.book());
             write(&mut writer, place, points)?;
         }
     }
     for (place, meter) in meters.iter_mut().enumerate() {
-        let points = meter.end(anchors, shares_for(meter.cut, &sockets, &gpus));
+        let points = meter.end(anchors, sockets.book(), gpus.book());
         write(&mut writer, place, points)?;
     }
     writer.finish()?;
@@ -104,14 +104,6 @@ impl Meters {
         }
         let kept = KEPT + Nanos(slowest.0.saturating_mul(KEPT_PERIODS)) + lag;
         Meters { meters, places, warnings, kept }
-    }
-}
-
-fn shares_for<'s>(cut: Cut, sockets: &'s Shares<ShareSample>, gpus: &'s Shares<GpuSample>) -> &'s [ShareSample] {
-    match cut {
-        Cut::Socket(number) => sockets.of(number),
-        Cut::Gpu(number) => gpus.of(number),
-        Cut::Untold | Cut::Part => &[],
     }
 }
 
