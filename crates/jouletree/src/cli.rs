@@ -43,6 +43,9 @@ pub enum Command {
     /// Show the power of this machine, a process or a command, live
     #[command(after_help = crate::top::EXAMPLES)]
     Top(TopArgs),
+    /// Answer a process about windows of its time, on standard input and output; for jouletree's Python package
+    #[command(hide = true)]
+    Attend(crate::attend::AttendArgs),
     /// Stop, and become a command when told to go on; for jouletree itself
     #[command(hide = true)]
     Launch(LaunchArgs),
@@ -301,7 +304,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-fn period(text: &str) -> Result<Nanos, String> {
+pub fn period(text: &str) -> Result<Nanos, String> {
     match text.parse::<f64>() {
         Ok(value) if (1.0..=1000.0).contains(&value) => Ok(Nanos((value * 1e6).round() as i64)),
         _ => Err("a number of milliseconds from 1 to 1000 is expected".to_owned()),

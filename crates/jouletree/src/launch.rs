@@ -3,6 +3,7 @@
 //! What is started is this program, which stops itself and, once it may go on, becomes the command: the number of the
 //! process stays the same. Signals that end this program are passed on, and then waited for: the command decides.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
@@ -22,6 +23,9 @@ pub const VERB: &str = "launch";
 /// Shells say so when there is no such command.
 const NOT_FOUND: u8 = 127;
 
+/// Variables that are added to a command's environment.
+pub type Environment = BTreeMap<&'static str, OsString>;
+
 /// A command of the user's that was started.
 pub struct Launched {
     child: Child,
@@ -30,23 +34,28 @@ pub struct Launched {
 }
 
 impl Launched {
-    /// Starts a command that does nothing until [`Launched::go`].
-    pub fn hold(command: &[OsString], output: impl Fn() -> Stdio) -> Result<Launched> {
-        Launched::start(command, Stdio::inherit(), output)
+    /// Starts a command that does nothing until [`Launched::go`], with these variables added to its environment.
+    pub fn hold(command: &[OsString], environment: &Environment) -> Result<Launched> {
+        Launched::start(command, environment, Stdio::inherit(), Stdio::inherit)
     }
 
     /// The same with nothing to read: the keys of the terminal are somebody else's.
     pub fn hold_apart(command: &[OsString], output: impl Fn() -> Stdio) -> Result<Launched> {
-        Launched::start(command, Stdio::null(), output)
+        Launched::start(command, &Environment::new(), Stdio::null(), output)
     }
 
-    fn start(command: &[OsString], input: Stdio, output: impl Fn() -> Stdio) -> Result<Launched> {
+    fn start(
+        command: &[OsString],
+        environment: &Environment,
+        input: Stdio,
+        output: impl Fn() -> Stdio,
+    ) -> Result<Launched> {
         let Some(program) = command.first() else { bail!("there is no command; give one after `--`") };
         check(program)?;
         let this = env::current_exe().context("cannot find the file of this program")?;
         let signals = signals::listen()?;
         let mut starter = Command::new(this);
-        starter.arg(VERB).arg("--").args(command).stdin(input).stdout(output()).stderr(output());
+        starter.arg(VERB).arg("--").args(command).envs(environment).stdin(input).stdout(output()).stderr(output());
         let child = starter.spawn().with_context(|| format!("cannot start `{}`", program.display()))?;
         let launched = Launched { child, signals, is_held: true };
         // It stops itself, or has ended because it could not; either is seen.

@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, ExitStatus, Stdio};
+use std::process::{ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
@@ -12,8 +12,9 @@ use jouletree_meter::station::{Feed, Next, Watch};
 use jouletree_run::{JournalWriter, RecordingHeader, RunFolder};
 
 use crate::cli::RecordArgs;
-use crate::launch::{self, Launched};
+use crate::launch::{self, Environment, Launched};
 use crate::reader::Granted;
+use crate::windows::{self, Windows};
 use crate::{print_warnings, recorded, signals};
 
 /// How long a batch is waited for before the command is looked at.
@@ -25,7 +26,10 @@ const FAREWELL: Duration = Duration::from_secs(5);
 pub fn run(arguments: &RecordArgs) -> Result<ExitCode> {
     let output = arguments.output.clone().unwrap_or_else(|| default_output(arguments));
     let reader = arguments.reader.open()?;
-    let mut subject = Subject::start(arguments)?;
+    // A program that cannot ask is recorded all the same.
+    let socket = windows::Socket::make().map_err(|error| eprintln!("warning: there are no windows: {error}")).ok();
+    let environment = socket.iter().map(|socket| (windows::SOCKET, socket.path().into())).collect();
+    let mut subject = Subject::start(arguments, &environment)?;
     let watch = Watch { pid: subject.pid(), period: arguments.period, grid: None };
     let Granted { feed, period, why_longer } = reader.watch(watch)?;
     if let Some(why) = why_longer {
@@ -37,7 +41,8 @@ pub fn run(arguments: &RecordArgs) -> Result<ExitCode> {
     let journal = JournalWriter::create(&output, &header)?;
     say(arguments, || format!("recording to {}", output.display()));
     subject.go()?;
-    let mut recording = Recording { feed, journal, trouble: None };
+    let windows = socket.and_then(|socket| Windows::at(socket, feed.as_ref(), period).ok());
+    let mut recording = Recording { feed, journal, windows, trouble: None };
     let mut status = recording.follow(&mut subject, arguments.duration)?;
     let recorded = recording.finish(status).map(|run| tell(arguments, &run));
     // A command outlives a recording of limited duration.
@@ -66,11 +71,11 @@ enum Subject {
 }
 
 impl Subject {
-    fn start(arguments: &RecordArgs) -> Result<Subject> {
+    fn start(arguments: &RecordArgs, environment: &Environment) -> Result<Subject> {
         if arguments.command.is_empty() {
             return Ok(Subject::Joined { pid: arguments.pid, signals: signals::listen_to_all()? });
         }
-        Ok(Subject::Command(Box::new(Launched::hold(&arguments.command, Stdio::inherit)?)))
+        Ok(Subject::Command(Box::new(Launched::hold(&arguments.command, environment)?)))
     }
 
     fn pid(&self) -> Option<u32> {
@@ -114,6 +119,7 @@ impl Subject {
 struct Recording {
     feed: Box<dyn Feed>,
     journal: JournalWriter,
+    windows: Option<Windows>,
     /// Why nothing more is recorded.
     trouble: Option<anyhow::Error>,
 }
@@ -143,7 +149,10 @@ impl Recording {
             return false;
         }
         let taken = match self.feed.next(wait) {
-            Ok(Next::Batch(batch)) => self.journal.append(&batch).map(|()| true).map_err(Into::into),
+            Ok(Next::Batch(batch)) => {
+                self.windows.iter().for_each(|windows| windows.take(&batch));
+                self.journal.append(&batch).map(|()| true).map_err(Into::into)
+            }
             Ok(Next::NothingYet) => Ok(true),
             Ok(Next::Ended) => Ok(false),
             Err(error) => Err(error.into()),
@@ -164,6 +173,7 @@ impl Recording {
                 break;
             }
         }
+        drop(self.windows);
         let run = self.journal.finish(&self.feed.ending(), status.map(Into::into))?;
         match self.trouble {
             Some(error) => Err(error.context(format!("the recording in {} is not whole", run.path().display()))),

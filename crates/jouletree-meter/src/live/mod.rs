@@ -5,6 +5,7 @@
 //! of a window that is open it keeps where those sums stood at its beginning: a window of days takes no more room than
 //! one of milliseconds. Its energies, intervals and parts are those that the recording itself will tell.
 
+mod answer;
 mod course;
 mod edge;
 #[cfg(test)]
@@ -13,12 +14,13 @@ mod window;
 
 use std::collections::{BTreeMap, HashSet};
 
-use jouletree_model::{Device, Kind, Nanos};
+use jouletree_model::Nanos;
 
-use crate::series::{Estimate, still_after};
-use crate::share::{Cut, ShareBook, Split};
+use crate::series::still_after;
+use crate::share::{Cut, ShareBook};
 use crate::station::Batch;
 use crate::{Anchors, Mono, SensorInfo};
+pub use answer::{Answer, DeviceEnergy};
 use course::Course;
 use window::Window;
 
@@ -53,30 +55,6 @@ pub struct Live {
     answers: Vec<Answer>,
 }
 
-/// The energy of a window.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
-    /// The window.
-    pub id: u64,
-    /// Whether the meters were heard from its beginning to its end. A gap in between is told by the coverage.
-    pub complete: bool,
-    /// Every device that is metered as a whole.
-    pub devices: Vec<DeviceEnergy>,
-}
-
-/// The energy of a device during a window.
-#[derive(Debug, Clone, PartialEq)]
-pub struct DeviceEnergy {
-    /// The device.
-    pub device: Device,
-    /// How far from a meter the numbers stand.
-    pub kind: Kind,
-    /// The energy of the whole device.
-    pub energy: Estimate,
-    /// Who used it. Ours, others', idle and unknown make all of it.
-    pub parts: Split,
-}
-
 impl Live {
     /// For the batches of a session that reads these sensors once in a period.
     pub fn new(sensors: &[SensorInfo], period: Nanos) -> Live {
@@ -109,10 +87,11 @@ impl Live {
 
     /// Begins a window. One that began more than [`KEPT`] ago is known from then on only.
     pub fn open(&mut self, id: u64, start: Nanos) {
-        self.forget(id);
-        self.windows.insert(id, Window::new(start, self.courses.len()));
-        self.beginning.push(id);
-        self.settle_beginnings();
+        let mut window = Window::new(start, self.courses.len());
+        if !window.begin(&self.courses, [&self.sockets, &self.gpus]) {
+            self.beginning.push(id);
+        }
+        self.windows.insert(id, window);
     }
 
     /// Ends a window; it is answered when its end is known. Says whether there is such a window.
@@ -120,8 +99,9 @@ impl Live {
         match self.windows.get_mut(&id) {
             Some(window) if window.end.is_none() => {
                 window.end = Some(end);
-                self.ended.push(id);
-                self.answer(false);
+                if !self.answer(id, false) {
+                    self.ended.push(id);
+                }
                 true
             }
             _ => false,
@@ -162,13 +142,13 @@ impl Live {
             self.courses[place].advance(&self.anchors, [&self.sockets, &self.gpus], settles);
         }
         self.settle_beginnings();
-        self.answer(false);
+        self.answer_ended(false);
         self.forget_the_past(newest);
     }
 
     /// Answers all windows that have ended, with what is known: nothing more will come.
     pub fn finish(&mut self) -> Vec<Answer> {
-        self.answer(true);
+        self.answer_ended(true);
         self.answers()
     }
 
@@ -204,22 +184,23 @@ impl Live {
         self.beginning.retain(|id| windows.get_mut(id).is_some_and(|window| !window.begin(courses, books)));
     }
 
-    fn answer(&mut self, is_over: bool) {
-        let mut left = Vec::new();
-        for id in std::mem::take(&mut self.ended) {
-            let Some(end) = self.windows.get(&id).and_then(|window| window.end) else { continue };
-            let reach = self.courses.iter().map(|course| self.reach(course, end)).min();
-            match reach.unwrap_or(Reach::Known) {
-                Reach::NotYet if !is_over => left.push(id),
-                reach => {
-                    let Some(window) = self.windows.remove(&id) else { continue };
-                    let books = [&self.sockets, &self.gpus];
-                    let (is_whole, devices) = window.energies(&self.courses, books, end);
-                    self.answers.push(Answer { id, complete: is_whole && reach == Reach::Known, devices });
-                }
-            }
+    fn answer_ended(&mut self, is_over: bool) {
+        let ended = std::mem::take(&mut self.ended);
+        self.ended = ended.into_iter().filter(|id| !self.answer(*id, is_over)).collect();
+    }
+
+    /// Answers a window that has ended, if its end is known or nothing more will be; says whether that is done with.
+    fn answer(&mut self, id: u64, is_over: bool) -> bool {
+        let Some(end) = self.windows.get(&id).and_then(|window| window.end) else { return true };
+        let reach = self.courses.iter().map(|course| self.reach(course, end)).min().unwrap_or(Reach::Known);
+        if reach == Reach::NotYet && !is_over {
+            return false;
         }
-        self.ended = left;
+        if let Some(window) = self.windows.remove(&id) {
+            let (is_whole, devices) = window.energies(&self.courses, [&self.sockets, &self.gpus], end);
+            self.answers.push(Answer { id, complete: is_whole && reach == Reach::Known, devices });
+        }
+        true
     }
 
     /// Whether what is known of a sensor reaches an instant.

@@ -1,13 +1,13 @@
 //! Windows of a recording that goes on, against the whole series and all shares at once.
 
-use jouletree_model::{DeviceClass, EnergySeries, Joules, TimeRange};
+use jouletree_model::{Device, DeviceClass, EnergySeries, Joules, Kind, TimeRange};
 use proptest::prelude::*;
 
 use super::*;
 use crate::nvml::{GpuShare, GpuUse, ShareBasis};
 use crate::sampler::{Flags, Sample};
 use crate::series::{SeriesBuilder, Windows};
-use crate::share::{Increment, ShareSample};
+use crate::share::{Increment, ShareSample, Split};
 use crate::station::GpuSample;
 use crate::{Anchor, Bounds, Quality};
 
