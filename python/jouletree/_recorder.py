@@ -86,7 +86,9 @@ class Recorder:
         return self._answers.pop(number, None)
 
     def forget(self) -> None:
-        """Closes this process's end."""
+        """Leaves the conversation to the process that this one was forked from, one of whose threads may hold a lock."""
+        self.gone = "this process was forked"
+        self._sending, self._receiving = threading.Lock(), threading.Lock()
         self._line.close()
 
     def _send(self, request: dict[str, Any]) -> None:

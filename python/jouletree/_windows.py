@@ -252,7 +252,10 @@ def _wait_jax(jax: Any) -> None:
 
 
 def _wait_tensorflow(tensorflow: Any) -> None:
-    tensorflow.test.experimental.sync_devices()
+    # TensorFlow 2.15 has it, older ones wait for their devices where results are read.
+    wait = getattr(getattr(tensorflow.test, "experimental", None), "sync_devices", None)
+    if wait is not None:
+        wait()
 
 
 def _reborn() -> None:

@@ -158,6 +158,7 @@ impl Recording {
             Err(error) => Err(error.into()),
         };
         taken.unwrap_or_else(|error| {
+            self.windows = None;
             self.trouble = Some(error);
             false
         })

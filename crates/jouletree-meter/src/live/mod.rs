@@ -118,6 +118,11 @@ impl Live {
         self.windows.len()
     }
 
+    /// Whether a window has ended and is not answered.
+    pub fn owes(&self) -> bool {
+        !self.ended.is_empty()
+    }
+
     /// What was answered since this was last asked.
     pub fn answers(&mut self) -> Vec<Answer> {
         std::mem::take(&mut self.answers)

@@ -12,12 +12,12 @@ use super::member::Member;
 use super::queue::Queue;
 use super::{IDLE, Options, SessionError, State, Watch};
 use crate::sampler::Sampler;
-use crate::{Anchor, Mono, Roots};
+use crate::{Anchor, Mono, Roots, SensorInfo};
 
 /// The time between two looks at everything.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
-/// Who hurries gets readings that are at most so old.
-const FRESH: Nanos = Nanos(20_000_000);
+/// Who hurries waits for the next update of sensors, but not for so long: slower ones are answered for later.
+const NEXT_UPDATE: Nanos = Nanos(40_000_000);
 /// Every so many looks what was collected is handed over.
 const LOOKS_PER_BATCH: u32 = 2;
 
@@ -138,7 +138,10 @@ impl Worker {
         let Some(member) = self.members.iter().find(|member| member.id == id) else {
             return now + BETWEEN_LOOKS;
         };
-        let wait = self.period.min(FRESH).max(member.closes() - Mono::now()).max(Nanos(0));
+        // A point lies up to half a tick and the lag of its sensor before the reading that shows it.
+        let shown = |info: &SensorInfo| Nanos(info.period.0.saturating_mul(3) / 2) + info.quality.lag;
+        let update = self.sampler.infos().iter().map(shown).max().unwrap_or_default() + self.period;
+        let wait = update.min(NEXT_UPDATE).max(member.closes() - Mono::now()).max(Nanos(0));
         let ready = now + Duration::from_nanos(wait.0.unsigned_abs());
         self.hurried.retain(|(other, _)| *other != id);
         self.hurried.push((id, ready));

@@ -35,6 +35,8 @@ struct State {
     numbers: HashMap<(u64, u64), u64>,
     owners: HashMap<u64, Owner>,
     next: u64,
+    /// Somebody waits for an answer.
+    is_hurried: bool,
     is_over: bool,
 }
 
@@ -50,7 +52,8 @@ impl Desk {
     pub fn new(feed: &dyn Feed, period: Nanos) -> io::Result<Desk> {
         let sensors = feed.sensors();
         let live = Live::new(&sensors, period);
-        let state = State { live, numbers: HashMap::new(), owners: HashMap::new(), next: 0, is_over: false };
+        let (numbers, owners) = (HashMap::new(), HashMap::new());
+        let state = State { live, numbers, owners, next: 0, is_hurried: false, is_over: false };
         Ok(Desk {
             state: Mutex::new(state),
             news: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
@@ -65,7 +68,13 @@ impl Desk {
 
     /// Takes what happened since the batch before.
     pub fn take(&self, batch: &Batch) {
-        self.lock().live.take(batch);
+        let mut state = self.lock();
+        state.live.take(batch);
+        state.is_hurried &= state.live.owes();
+        if state.is_hurried {
+            self.hurry.now();
+        }
+        drop(state);
         self.wake();
     }
 
@@ -118,7 +127,11 @@ impl Desk {
                 devices: self.meters.clone(),
             }),
             Request::Hurry => {
-                self.hurry.now();
+                let mut state = self.lock();
+                state.is_hurried = state.live.owes();
+                if state.is_hurried {
+                    self.hurry.now();
+                }
                 None
             }
         }
