@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Context, Result, ensure};
 use jouletree_account::{Tally, tally_device};
-use jouletree_model::{EnergySeries, Event, Joules, Lane, Nanos};
+use jouletree_model::{EnergySeries, Event, Joules, Lane, Nanos, TimeRange};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -112,7 +112,7 @@ pub fn pool(threads: usize) -> Result<ThreadPool> {
 fn align(workload: &Workload) -> Vec<Tally> {
     // As `account` does it: devices side by side, each in one part where there are more devices than cores.
     let tally = |(lanes, series): &(Vec<Lane>, EnergySeries)| {
-        tally_device(&lanes.iter().collect::<Vec<_>>(), series, OPS, 1)
+        tally_device(&lanes.iter().collect::<Vec<_>>(), series, &[TimeRange::ALL], OPS, 1)
     };
     workload.devices.par_iter().map(tally).collect()
 }

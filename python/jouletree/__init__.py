@@ -5,7 +5,7 @@ want to know what a part of their own program takes::
 
     with jouletree.window("evaluation") as w:
         evaluate(model)
-    print(w.measurement)  # 12.3 J (measured, 12.1 … 12.5 J)
+    print(w.measurement)  # 12.3 J (derived, 12.1 … 12.5 J)
 """
 
 from __future__ import annotations

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 class DeviceEnergy:
     """The part that this program and its children had in the energy of one device."""
 
-    __slots__ = ("device", "kind", "joules", "low", "high", "whole", "others", "idle", "unknown", "coverage")
+    __slots__ = ("device", "kind", "meter", "joules", "low", "high", "whole", "others", "idle", "unknown", "coverage")
 
     def __init__(self, row: dict[str, Any]) -> None:
         #: The device, as in ``host/cpu:0``.
         self.device: str = row["device"]
-        #: How its numbers came to be: ``measured``, ``derived`` or ``estimated``.
-        self.kind: str = row["kind"]
-        #: The program's joules.
-        self.joules: float = row["ours_j"]
+        #: How far its meter is from one that measures: ``measured``, ``derived`` or ``estimated``.
+        self.meter: str = row["kind"]
+        #: The same for the program's joules: a share of what was measured is derived.
+        self.kind: str = "derived" if self.meter == "measured" else self.meter
         #: All joules of the device, whoever used them: the program's, others', idle and unknown ones.
         self.whole: float = row["energy_j"]
         self.others: float = row["others_j"]
@@ -33,10 +33,13 @@ class DeviceEnergy:
         self.unknown: float = row["unknown_j"]
         #: The part of the window about which something is known.
         self.coverage: float = row["coverage"]
-        #: The program's joules are not less, and not more, in 95 of 100 cases, as far as its share is right; what is
-        #: unknown may have been the program's.
-        self.low: float = _part(self.joules, self.whole) * row["low_j"]
-        self.high: float = _part(self.joules + self.unknown, self.whole) * row["high_j"]
+        ours: float = row["ours_j"]
+        #: The program's joules. A GPU that does not tell who uses it is taken to work for the program.
+        self.joules: float = ours + self.unknown if "gpu:" in self.device else ours
+        #: They are not less, and not more, in 95 of 100 cases, as far as the program's share is right; what is unknown may
+        #: have been the program's, or not.
+        self.low: float = _part(ours, self.whole) * row["low_j"]
+        self.high: float = _part(ours + self.unknown, self.whole) * row["high_j"]
 
     def __repr__(self) -> str:
         return f"<{self.device}: {_told(self.joules, self.kind, self.low, self.high)}>"
@@ -90,7 +93,7 @@ class Measurement:
 
     @property
     def kind(self) -> str:
-        """``measured``, ``derived`` or ``estimated``, ``mixed`` where devices differ, ``unknown`` where there are none."""
+        """``derived`` from what was measured, or ``estimated``; ``mixed`` where devices differ, ``unknown`` without any."""
         self._known()
         kinds = {device.kind for device in self._counted()}
         return kinds.pop() if len(kinds) == 1 else "mixed" if kinds else "unknown"

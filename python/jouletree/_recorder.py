@@ -186,11 +186,11 @@ def find() -> Optional[Recorder]:
             warn(f"windows are not measured from here on: {_state.recorder.gone}")
             _state.recorder = None
         elif not _state.was_tried:
-            _state.was_tried = True
             try:
                 _state.recorder = _of_environment() or _own()
             except Exception as error:  # noqa: BLE001: whatever it is, the program goes on without windows
                 warn(f"windows are not measured: {error}")
+            _state.was_tried = True
         return _state.recorder
 
 

@@ -3,10 +3,11 @@
 use rayon::prelude::*;
 
 use jouletree_model::{
-    Device, DeviceEnergy, EnergySeries, Footprint, Joules, Kind, Lane, Nanos, OpEnergy, PowerSpan, StepEnergy,
-    TimeRange, Trace, Warning,
+    Device, DeviceEnergy, EnergySeries, Footprint, Joules, Kind, Lane, Nanos, OpEnergy, PowerSpan, StageEnergy,
+    StepEnergy, TimeRange, Trace, Warning,
 };
 
+use crate::hosting::Hosting;
 use crate::paper;
 use crate::self_time::{SelfTime, active_time};
 use crate::sweep::sweep;
@@ -36,9 +37,6 @@ pub struct Metered<'a> {
 /// Why there is no footprint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AccountError {
-    /// The trace has no operation.
-    #[error("there is nothing to account: the trace holds no operation")]
-    NoEvents,
     /// No device has both.
     #[error(
         "no device has both operations and power: operations ran on {traced}, power is known for {metered}; \
@@ -81,69 +79,146 @@ fn remedy_for(trace: TimeRange) -> &'static str {
     }
 }
 
-/// Charges every operation of `trace` with its share of the energy in `power`, device by device.
+/// Charges every operation of `trace` with its share of the energy in `power`, device by device and stage by stage.
 ///
 /// Of several series for one device the first counts; the caller leaves out breakdowns of a device into domains.
 pub fn account(trace: &Trace, power: &[Metered<'_>], semantics: Semantics) -> Result<Footprint, AccountError> {
-    let extent = trace.extent().ok_or(AccountError::NoEvents)?;
-    let mut warnings = trace.warnings.clone();
     let mut devices: Vec<&Device> =
         trace.devices.iter().chain(power.iter().map(|metered| metered.device)).collect();
     devices.sort();
     devices.dedup();
-    check_overlap(trace, power, extent)?;
-    let extent = match semantics {
-        Semantics::Exact => extent,
-        Semantics::Paper => paper::on_grid(extent),
+    // Of a program that told no operation everything is unattributed.
+    let extent = trace.extent();
+    if let Some(extent) = extent {
+        check_overlap(trace, power, extent)?;
+    }
+    let recorded = match semantics {
+        Semantics::Exact => trace.recorded(),
+        Semantics::Paper => extent.map(paper::on_grid).into_iter().collect(),
     };
-
-    let account = |device: &&Device| account_device(device, trace, power, semantics, extent);
-    let results: Vec<(DeviceEnergy, Tally, Vec<Warning>)> = devices.par_iter().map(account).collect();
+    let hosting = Hosting::of(&trace.devices);
+    let work = Work { trace, semantics, recorded, hosting };
     let mut footprint = Footprint {
         sources: trace.sources.clone(),
         ops: trace.ops.clone(),
         model: trace.model.clone(),
+        warnings: trace.warnings.clone(),
         ..Footprint::default()
     };
-    for (balance, tally, more) in results {
-        warnings.extend(more);
-        book(&mut footprint, balance, &tally);
+    let stages = trace.program.stages();
+    if stages.is_empty() {
+        let account = |device: &&Device| {
+            let metered = power.iter().find(|metered| metered.device == *device);
+            work.account(device, metered.map(|metered| (metered.kind, metered.series)), &[TimeRange::ALL])
+        };
+        let accounts: Vec<DeviceAccount> = devices.par_iter().map(account).collect();
+        for account in &accounts {
+            footprint.warnings.extend(account.warnings());
+        }
+        footprint.devices = accounts.iter().map(|account| account.balance.clone()).collect();
+        book(&mut footprint, 0, &accounts);
+        return Ok(footprint);
     }
-    footprint.warnings = warnings;
+    for (number, stage) in stages.iter().enumerate() {
+        let account = |device: &&Device| {
+            let metered = power.iter().find(|metered| metered.device == *device);
+            let part = metered.map(|metered| (metered.kind, metered.series.within(&stage.ranges)));
+            work.account(device, part.as_ref().map(|(kind, series)| (*kind, series)), &stage.ranges)
+        };
+        let accounts: Vec<DeviceAccount> = devices.par_iter().map(account).collect();
+        book(&mut footprint, number, &accounts);
+        let devices = accounts.into_iter().map(|account| account.balance).collect();
+        footprint.stages.push(StageEnergy { name: stage.name.clone(), devices });
+    }
+    footprint.devices = sum_of_stages(&footprint.stages);
+    add_steps(&mut footprint);
     Ok(footprint)
 }
 
-/// What one device used, and what the user should know about it.
-fn account_device(
-    device: &Device,
-    trace: &Trace,
-    power: &[Metered<'_>],
+/// What accounting needs to know of the trace.
+struct Work<'a> {
+    trace: &'a Trace,
     semantics: Semantics,
-    extent: TimeRange,
-) -> (DeviceEnergy, Tally, Vec<Warning>) {
-    let ops = trace.ops.len();
-    let lanes: Vec<&Lane> = trace.lanes.iter().filter(|lane| &trace.devices[lane.device()] == device).collect();
-    let metered = power.iter().find(|metered| metered.device == device);
-    let parts = parts_of(&lanes, trace.event_count());
-    let on_grid;
-    let (series, tally) = match (metered, semantics) {
-        (None, _) => (None, unmetered_tally(&lanes, ops)),
-        (Some(metered), Semantics::Exact) => {
-            (Some(metered.series), tally_device(&lanes, metered.series, ops, parts))
+    recorded: Vec<TimeRange>,
+    hosting: Hosting,
+}
+
+/// What one device used.
+struct DeviceAccount {
+    balance: DeviceEnergy,
+    tally: Tally,
+    /// How many events ran on it; none where the energy of another device's operations is its own, too.
+    events: usize,
+    /// Whether operations of another device are charged with its energy.
+    is_shared: bool,
+}
+
+impl Work<'_> {
+    /// What one device used during a stage, its energy being known from a series.
+    fn account(
+        &self,
+        device: &Device,
+        metered: Option<(Kind, &EnergySeries)>,
+        stage: &[TimeRange],
+    ) -> DeviceAccount {
+        let Work { trace, hosting, .. } = self;
+        let is_shared = !trace.devices.contains(device);
+        let serves = |lane: &&Lane| hosting.serves(device, &trace.devices[lane.device()]);
+        let lanes: Vec<&Lane> = trace.lanes.iter().filter(serves).collect();
+        let (balance, mut tally) = self.tally(device, &lanes, metered, stage);
+        // How long an operation ran, and how often, is told once, where it ran.
+        if is_shared {
+            tally.forget_times();
         }
-        (Some(metered), Semantics::Paper) => {
-            on_grid = paper::on_micros(metered.series);
-            let by_operation = paper::lanes_by_operation(lanes.iter().copied());
-            let mut tally = tally_device(&by_operation.iter().collect::<Vec<_>>(), &on_grid, ops, parts);
-            for (op, count) in tally.ops.iter_mut().zip(paper::counts(lanes.iter().copied(), ops)) {
-                op.count = count;
+        let events = lanes.iter().map(|lane| lane.events().len()).sum();
+        DeviceAccount { balance, tally, events, is_shared }
+    }
+
+    fn tally(
+        &self,
+        device: &Device,
+        lanes: &[&Lane],
+        metered: Option<(Kind, &EnergySeries)>,
+        stage: &[TimeRange],
+    ) -> (DeviceEnergy, Tally) {
+        let Work { trace, semantics, recorded, .. } = self;
+        let ops = trace.ops.len();
+        let parts = parts_of(lanes, trace.event_count());
+        let on_grid;
+        let (series, tally) = match (metered, semantics) {
+            (None, _) => (None, unmetered_tally(lanes, stage, ops)),
+            (Some((_, series)), Semantics::Exact) => {
+                (Some(series), tally_device(lanes, series, stage, ops, parts))
             }
-            (Some(&on_grid), tally)
-        }
-    };
-    let balance = balance(device, metered.map(|metered| metered.kind), series, &lanes, &tally, extent);
-    let warnings = gaps_in(&balance, &lanes);
-    (balance, tally, warnings)
+            (Some((_, series)), Semantics::Paper) => {
+                on_grid = paper::on_micros(series);
+                let by_operation = paper::lanes_by_operation(lanes.iter().copied());
+                let mut tally =
+                    tally_device(&by_operation.iter().collect::<Vec<_>>(), &on_grid, stage, ops, parts);
+                for (op, count) in tally.ops.iter_mut().zip(paper::counts(lanes.iter().copied(), ops)) {
+                    op.count = count;
+                }
+                (Some(&on_grid), tally)
+            }
+        };
+        let (measured, kind) = (series.map(EnergySeries::total), metered.map(|(kind, _)| kind));
+        let spans: Vec<PowerSpan> = series.into_iter().flat_map(EnergySeries::spans).collect();
+        let unknown = unknown_ranges(&spans, stage);
+        let uncovered = unknown.iter().flat_map(|range| lanes.iter().map(|lane| active_time(lane, *range)));
+        let inside = series.map_or(Joules::ZERO, |series| series.within(recorded).total());
+        let balance = DeviceEnergy {
+            device: device.clone(),
+            measured,
+            attributed: tally.attributed(),
+            unattributed: tally.unattributed,
+            outside_trace: Joules((measured.unwrap_or(Joules::ZERO) - inside).0.max(0.0)),
+            kind,
+            busy: tally.busy,
+            metered: spans.iter().map(|span| span.range.duration()).fold(Nanos(0), |a, b| a + b),
+            uncovered: uncovered.fold(Nanos(0), |a, b| a + b),
+        };
+        (balance, tally)
+    }
 }
 
 fn check_overlap(trace: &Trace, power: &[Metered<'_>], extent: TimeRange) -> Result<(), AccountError> {
@@ -170,11 +245,9 @@ fn check_overlap(trace: &Trace, power: &[Metered<'_>], extent: TimeRange) -> Res
 }
 
 /// What ran on a device that nothing metered: counts only.
-fn unmetered_tally(lanes: &[&Lane], ops: usize) -> Tally {
+fn unmetered_tally(lanes: &[&Lane], stage: &[TimeRange], ops: usize) -> Tally {
     let mut tally = Tally::new(ops);
-    for lane in lanes {
-        tally.count(lane.events());
-    }
+    count_uncovered(lanes, &[], stage, &mut tally);
     tally
 }
 
@@ -192,9 +265,15 @@ fn parts_of(lanes: &[&Lane], total: usize) -> usize {
     wanted.min(events / EVENTS_PER_PART).max(1)
 }
 
-/// What a device used. Stretches of known power are independent of each other, and so are parts of them: about
-/// `parts` of them are worked on side by side.
-pub fn tally_device(lanes: &[&Lane], series: &EnergySeries, ops: usize, parts: usize) -> Tally {
+/// What a device used during a stage, `series` being its energy meanwhile. Stretches of known power are independent of
+/// each other, and so are parts of them: about `parts` of them are worked on side by side.
+pub fn tally_device(
+    lanes: &[&Lane],
+    series: &EnergySeries,
+    stage: &[TimeRange],
+    ops: usize,
+    parts: usize,
+) -> Tally {
     let spans: Vec<PowerSpan> = series.spans().collect();
     let parts: Vec<&[PowerSpan]> =
         stretches(&spans).flat_map(|stretch| split_by_work(stretch, lanes, parts)).collect();
@@ -209,7 +288,7 @@ pub fn tally_device(lanes: &[&Lane], series: &EnergySeries, ops: usize, parts: u
     let mut total = Tally::new(ops);
     tallies.iter().for_each(|tally| total.add(tally));
     // Events that begin while no power is known are nobody's to charge, but they did run.
-    count_uncovered(lanes, &spans, &mut total);
+    count_uncovered(lanes, &spans, stage, &mut total);
     total
 }
 
@@ -253,8 +332,8 @@ fn split_by_work<'a>(stretch: &'a [PowerSpan], lanes: &[&Lane], wanted: usize) -
     parts
 }
 
-/// The parts of time about which nothing is known, `spans` being what is known.
-fn unknown_ranges(spans: &[PowerSpan]) -> Vec<TimeRange> {
+/// The parts of a stage about which nothing is known, `spans` being what is known.
+fn unknown_ranges(spans: &[PowerSpan], stage: &[TimeRange]) -> Vec<TimeRange> {
     let mut ranges = Vec::new();
     let mut at = Nanos::MIN;
     for range in stretches(spans).filter_map(extent_of) {
@@ -262,82 +341,87 @@ fn unknown_ranges(spans: &[PowerSpan]) -> Vec<TimeRange> {
         at = range.end;
     }
     ranges.push(TimeRange { start: at, end: Nanos::MAX });
-    ranges
+    let inside = |range: &TimeRange| stage.iter().map(|part| part.intersection(*range)).collect::<Vec<_>>();
+    ranges.iter().flat_map(inside).filter(|range| !range.is_empty()).collect()
 }
 
-fn count_uncovered(lanes: &[&Lane], spans: &[PowerSpan], tally: &mut Tally) {
-    for range in unknown_ranges(spans) {
+fn count_uncovered(lanes: &[&Lane], spans: &[PowerSpan], stage: &[TimeRange], tally: &mut Tally) {
+    for range in unknown_ranges(spans, stage) {
         for lane in lanes {
             tally.count(&lane.events()[lane.within(range).1]);
         }
     }
 }
 
-fn balance(
-    device: &Device,
-    kind: Option<Kind>,
-    series: Option<&EnergySeries>,
-    lanes: &[&Lane],
-    tally: &Tally,
-    extent: TimeRange,
-) -> DeviceEnergy {
-    let spans: Vec<PowerSpan> = series.into_iter().flat_map(EnergySeries::spans).collect();
-    let metered = spans.iter().map(|span| span.range.duration()).fold(Nanos(0), |a, b| a + b);
-    let inside = |span: &PowerSpan| span.power * span.range.intersection(extent).duration();
-    let outside_trace = spans.iter().map(|span| span.power * span.range.duration() - inside(span)).sum();
-    let uncovered = unknown_ranges(&spans)
-        .into_iter()
-        .flat_map(|range| lanes.iter().map(move |lane| active_time(lane, range)))
-        .fold(Nanos(0), |a, b| a + b);
-    DeviceEnergy {
-        device: device.clone(),
-        measured: series.map(EnergySeries::total),
-        attributed: tally.attributed(),
-        unattributed: tally.unattributed,
-        outside_trace,
-        kind,
-        busy: tally.busy,
-        metered,
-        uncovered,
+impl DeviceAccount {
+    /// What the user should know about it.
+    fn warnings(&self) -> Option<Warning> {
+        let DeviceAccount { balance, events, is_shared, .. } = self;
+        let message = if balance.measured.is_none() {
+            format!("{events} events and no power: their energy is not known")
+        } else if *events == 0 {
+            format!("power and no events: all of its {} is unattributed", balance.unattributed)
+        } else if balance.uncovered > Nanos(0) && !is_shared {
+            format!(
+                "operations ran for {} (summed over lanes) while no power is known; that part is not accounted",
+                balance.uncovered
+            )
+        } else {
+            return None;
+        };
+        Some(Warning::new(balance.device.to_string(), message))
     }
 }
 
-fn gaps_in(balance: &DeviceEnergy, lanes: &[&Lane]) -> Vec<Warning> {
-    let device = balance.device.to_string();
-    let events: usize = lanes.iter().map(|lane| lane.events().len()).sum();
-    let mut warnings = Vec::new();
-    if balance.measured.is_none() {
-        warnings.push(Warning::new(device, format!("{events} events and no power: their energy is not known")));
-    } else if events == 0 {
-        let energy = balance.unattributed;
-        warnings.push(Warning::new(device, format!("power and no events: all of its {energy} is unattributed")));
-    } else if balance.uncovered > Nanos(0) {
-        let message = format!(
-            "operations ran for {} (summed over lanes) while no power is known; that part is not accounted",
-            balance.uncovered
-        );
-        warnings.push(Warning::new(device, message));
+/// Adds what the operations and steps of all devices used in a stage.
+fn book(footprint: &mut Footprint, stage: usize, accounts: &[DeviceAccount]) {
+    for (device, DeviceAccount { tally, .. }) in accounts.iter().enumerate() {
+        let ran = footprint.ops.iter().zip(&tally.ops).filter(|(_, op)| op.count > 0 || op.energy > Joules::ZERO);
+        footprint.energies.extend(ran.map(|((id, _), op)| OpEnergy {
+            device,
+            op: id,
+            stage,
+            energy: op.energy,
+            busy: op.busy,
+            count: op.count,
+        }));
+        let mut steps: Vec<StepEnergy> = tally
+            .steps
+            .iter()
+            .map(|(step, tally)| StepEnergy { device, step: *step, energy: tally.energy, busy: tally.busy })
+            .collect();
+        steps.sort_by_key(|entry| entry.step);
+        footprint.steps.extend(steps);
     }
-    warnings
 }
 
-/// Adds a device with what its operations and steps used.
-fn book(footprint: &mut Footprint, balance: DeviceEnergy, tally: &Tally) {
-    let device = footprint.devices.len();
-    footprint.devices.push(balance);
-    let ran = footprint.ops.iter().zip(&tally.ops).filter(|(_, op)| op.count > 0 || op.energy > Joules::ZERO);
-    footprint.energies.extend(ran.map(|((id, _), op)| OpEnergy {
-        device,
-        op: id,
-        energy: op.energy,
-        busy: op.busy,
-        count: op.count,
-    }));
-    let mut steps: Vec<StepEnergy> = tally
-        .steps
-        .iter()
-        .map(|(step, tally)| StepEnergy { device, step: *step, energy: tally.energy, busy: tally.busy })
-        .collect();
-    steps.sort_by_key(|entry| entry.step);
-    footprint.steps.extend(steps);
+/// The balances of stages make those of the whole.
+fn sum_of_stages(stages: &[StageEnergy]) -> Vec<DeviceEnergy> {
+    let mut stages = stages.iter();
+    let mut sum = stages.next().map(|stage| stage.devices.clone()).unwrap_or_default();
+    for stage in stages {
+        for (whole, part) in sum.iter_mut().zip(&stage.devices) {
+            whole.measured = whole.measured.zip(part.measured).map(|(whole, part)| whole + part);
+            whole.attributed += part.attributed;
+            whole.unattributed += part.unattributed;
+            whole.outside_trace += part.outside_trace;
+            whole.busy += part.busy;
+            whole.metered += part.metered;
+            whole.uncovered += part.uncovered;
+        }
+    }
+    sum
+}
+
+/// Makes one entry of the parts that a step has in several stages.
+fn add_steps(footprint: &mut Footprint) {
+    footprint.steps.sort_by_key(|entry| (entry.device, entry.step));
+    footprint.steps.dedup_by(|more, entry| {
+        let is_same = (more.device, more.step) == (entry.device, entry.step);
+        if is_same {
+            entry.energy += more.energy;
+            entry.busy += more.busy;
+        }
+        is_same
+    });
 }

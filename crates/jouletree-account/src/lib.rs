@@ -6,6 +6,7 @@
 mod account;
 mod activity;
 mod cursor;
+mod energy_index;
 mod merge;
 mod paper;
 mod rules;
@@ -15,11 +16,13 @@ mod tally;
 
 pub use account::{AccountError, Metered, Semantics, account, tally_device};
 pub use activity::{Activity, activity};
+pub use energy_index::EnergyIndex;
 pub use rules::{Rule, RuleError, energy_series};
 pub use tally::{OpTally, StepTally, Tally};
 
 mod blocks;
 mod flow;
+mod hosting;
 mod paths;
 #[cfg(test)]
 mod samples;

@@ -67,6 +67,16 @@ impl Tally {
         self.busy += other.busy;
     }
 
+    /// Keeps energies alone.
+    pub(crate) fn forget_times(&mut self) {
+        for op in &mut self.ops {
+            (op.busy, op.count) = (Nanos(0), 0);
+        }
+        for step in self.steps.values_mut() {
+            step.busy = Nanos(0);
+        }
+    }
+
     /// Counts events as they begin.
     pub(crate) fn count(&mut self, begun: &[Event]) {
         for event in begun {

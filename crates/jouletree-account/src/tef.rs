@@ -117,8 +117,26 @@ impl From<&Footprint> for Tef {
                 count: charged.count,
             })
         };
-        Tef::new(footprint.energies.iter().filter_map(entry).collect())
+        Tef::new(in_all_stages(footprint).iter().filter_map(entry).collect())
     }
+}
+
+/// What each operation used on each device, whatever the stage.
+fn in_all_stages(footprint: &Footprint) -> Vec<OpEnergy> {
+    let mut energies = footprint.energies.clone();
+    if footprint.stages.len() > 1 {
+        energies.sort_by_key(|charged| (charged.device, charged.op));
+        energies.dedup_by(|more, charged| {
+            let is_same = (more.device, more.op) == (charged.device, charged.op);
+            if is_same {
+                charged.energy += more.energy;
+                charged.busy += more.busy;
+                charged.count += more.count;
+            }
+            is_same
+        });
+    }
+    energies
 }
 
 #[cfg(test)]
@@ -167,7 +185,7 @@ mod tests {
         });
         let (path, name) = ("dense/MatMul", "gradients/dense/MatMul_grad/MatMul");
         let op = footprint.ops.intern(Op::new(path, "MatMul", name, Pass::Backward));
-        let charged = OpEnergy { device: 0, op, energy: Joules(2.0), busy: Nanos(5), count: 3 };
+        let charged = OpEnergy { device: 0, op, stage: 0, energy: Joules(2.0), busy: Nanos(5), count: 3 };
         footprint.energies = vec![charged, OpEnergy { op: OpId(9), ..charged }, OpEnergy { device: 4, ..charged }];
         let tef = Tef::from(&footprint);
         assert_eq!(tef.entries().len(), 1);

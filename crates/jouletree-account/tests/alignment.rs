@@ -4,10 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jouletree_account::{Metered, Rule, Semantics, account, energy_series};
+use jouletree_account::{Metered, Rule, Semantics, Tef, TefEntry, account, energy_series};
 use jouletree_model::{
-    Device, DeviceClass, EnergySeries, Event, Footprint, Kind, Lane, Nanos, Op, OpId, Pass, PowerRecord,
-    PowerSample, PowerUnit, Step, Trace,
+    Device, DeviceClass, DeviceEnergy, EnergySeries, Event, Footprint, Kind, Lane, Nanos, Op, OpId, Pass,
+    PowerRecord, PowerSample, PowerUnit, ProgramSpan, SpanKind, Step, TimeRange, Trace,
 };
 use proptest::prelude::*;
 
@@ -66,6 +66,12 @@ fn series_of(case: &Case) -> EnergySeries {
 fn footprint_of(trace: &Trace, series: &EnergySeries, semantics: Semantics) -> Option<Footprint> {
     let device = device();
     account(trace, &[Metered { device: &device, kind: Kind::Measured, series }], semantics).ok()
+}
+
+fn stage(start: i64, name: &str) -> ProgramSpan {
+    let range = TimeRange { start: Nanos(start), end: Nanos(start) };
+    let (kind, step) = (SpanKind::Stage, Step::NONE);
+    ProgramSpan { kind, name: name.into(), process: 0, range, step, is_recorded: false, samples: None }
 }
 
 fn energies(footprint: &Footprint) -> BTreeMap<u32, f64> {
@@ -277,7 +283,8 @@ proptest! {
         let (mut unattributed, mut busy) = (0.0, Nanos(0));
         for (from, to) in [(i64::MIN / 2, cut), (cut, i64::MAX / 2)] {
             let half = restricted(&series, from, to);
-            let tally = jouletree_account::tally_device(&trace.lanes.iter().collect::<Vec<_>>(), &half, OPS as usize, 1);
+            let lanes: Vec<&Lane> = trace.lanes.iter().collect();
+            let tally = jouletree_account::tally_device(&lanes, &half, &[TimeRange::ALL], OPS as usize, 1);
             for (op, entry) in tally.ops.iter().enumerate() {
                 *halves.entry(op as u32).or_default() += entry.energy.0;
             }
@@ -285,11 +292,46 @@ proptest! {
             busy += tally.busy;
         }
         let lanes: Vec<&Lane> = trace.lanes.iter().collect();
-        let whole = jouletree_account::tally_device(&lanes, &series, OPS as usize, 1);
+        let whole = jouletree_account::tally_device(&lanes, &series, &[TimeRange::ALL], OPS as usize, 1);
         let wanted = whole.ops.iter().enumerate().map(|(op, entry)| (op as u32, entry.energy.0)).collect();
         assert_same(&halves, &wanted, total);
         prop_assert!(close(unattributed, whole.unattributed.0, total));
         prop_assert_eq!(busy, whole.busy);
+    }
+
+    #[test]
+    fn stages_make_the_whole(case in cases(1), marks in prop::collection::vec((-40..300_i64, 0..3_u32), 1..5)) {
+        let (trace, series) = (trace_of(&case.lanes, 1), series_of(&case));
+        let Some(whole) = footprint_of(&trace, &series, Semantics::Exact) else { return Ok(()) };
+        let mut staged = trace;
+        staged.program.spans = marks.iter().map(|(start, name)| stage(*start, &format!("stage {name}"))).collect();
+        let footprint = footprint_of(&staged, &series, Semantics::Exact).unwrap();
+        let total = series.total().0;
+        prop_assert!(footprint.stages.len() > 1);
+        for balance in footprint.stages.iter().flat_map(|stage| &stage.devices) {
+            prop_assert!(close((balance.attributed + balance.unattributed).0, balance.measured.unwrap().0, total));
+        }
+        let (mine, wanted) = (&footprint.devices[0], &whole.devices[0]);
+        let energies = |device: &DeviceEnergy| [device.attributed, device.unattributed, device.outside_trace];
+        for (mine, wanted) in energies(mine).into_iter().zip(energies(wanted)) {
+            prop_assert!(close(mine.0, wanted.0, total), "{mine} for {wanted}");
+        }
+        let times = |device: &DeviceEnergy| (device.busy, device.metered, device.uncovered);
+        prop_assert_eq!(times(mine), times(wanted));
+        let entries = |footprint: &Footprint| {
+            let tef = Tef::from(footprint);
+            let entry = |entry: &TefEntry| (entry.path.clone(), (entry.energy.0, entry.busy, entry.count));
+            tef.entries().iter().map(entry).collect::<BTreeMap<_, _>>()
+        };
+        let (mine, wanted) = (entries(&footprint), entries(&whole));
+        prop_assert_eq!(mine.len(), wanted.len());
+        for ((path, mine), wanted) in mine.iter().zip(wanted.values()) {
+            prop_assert!(close(mine.0, wanted.0, total), "{path}");
+            prop_assert_eq!((mine.1, mine.2), (wanted.1, wanted.2), "{}", path);
+        }
+        let of_stages = (0..footprint.stages.len()).map(|stage| footprint.of_stage(stage).unwrap());
+        let attributed: f64 = of_stages.map(|part| Tef::from(&part).total().0).sum();
+        prop_assert!(close(attributed, whole.devices[0].attributed.0, total));
     }
 
     #[test]
@@ -443,7 +485,7 @@ fn parts_of_the_work_add_up_to_the_whole() {
         series.push(Nanos(i * 1000 - 500), jouletree_model::Joules((i + i % 2) as f64), false).unwrap();
     }
     let lanes: Vec<&Lane> = trace.lanes.iter().collect();
-    let tally = |parts| jouletree_account::tally_device(&lanes, &series, OPS as usize, parts);
+    let tally = |parts| jouletree_account::tally_device(&lanes, &series, &[TimeRange::ALL], OPS as usize, parts);
     let (alone, together) = (tally(1), tally(7));
     for (a, b) in alone.ops.iter().zip(&together.ops) {
         assert_eq!((a.count, a.busy), (b.count, b.busy));

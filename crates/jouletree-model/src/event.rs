@@ -118,6 +118,17 @@ impl Lane {
         self
     }
 
+    /// The same lane with the step of every event told: that of the last of `steps`, ranges by start, that had begun
+    /// when the event did and had not ended.
+    pub fn in_steps(mut self, steps: &[(TimeRange, Step)]) -> Lane {
+        for event in &mut self.events {
+            let begun = steps.partition_point(|(range, _)| range.start <= event.start);
+            let step = begun.checked_sub(1).and_then(|last| steps.get(last));
+            event.step = step.filter(|(range, _)| event.start < range.end).map_or(Step::NONE, |(_, step)| *step);
+        }
+        self
+    }
+
     /// What happens inside `range`: the events open at its start, outermost first, and where in [`Lane::events`]
     /// those are that begin inside.
     pub fn within(&self, range: TimeRange) -> (Vec<Event>, Range<usize>) {

@@ -15,6 +15,8 @@ pub struct Footprint {
     pub ops: OpTable,
     /// What each operation used on each device, by device, then by operation.
     pub energies: Vec<OpEnergy>,
+    /// The stages that energies refer to by number, with their balances; none when the program told none.
+    pub stages: Vec<StageEnergy>,
     /// What each step used on each device; empty when the trace does not tell steps.
     pub steps: Vec<StepEnergy>,
     /// The model, as far as the trace or a file beside it tells.
@@ -34,7 +36,8 @@ pub struct DeviceEnergy {
     pub attributed: Joules,
     /// What was used while no operation ran.
     pub unattributed: Joules,
-    /// The part of `unattributed` before the first and after the last event of the whole trace.
+    /// The part of `unattributed` while no operations were recorded: before and after the trace, and between the steps
+    /// that were chosen.
     pub outside_trace: Joules,
     /// How the measured energy came to be; `None` when nothing metered the device.
     pub kind: Option<Kind>,
@@ -53,12 +56,23 @@ pub struct OpEnergy {
     pub device: usize,
     /// The operation.
     pub op: OpId,
+    /// The index of the stage in [`Footprint::stages`]; zero where there are none.
+    pub stage: usize,
     /// The energy it was charged with.
     pub energy: Joules,
     /// How long it was the active operation of a lane while power is known.
     pub busy: Nanos,
     /// How often it ran.
     pub count: u64,
+}
+
+/// The balance of one stage: what its devices used while it lasted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StageEnergy {
+    /// Its name; empty for the time before the first stage.
+    pub name: Box<str>,
+    /// The balance of every device, in the order of [`Footprint::devices`].
+    pub devices: Vec<DeviceEnergy>,
 }
 
 /// What one step used on one device.
@@ -72,6 +86,28 @@ pub struct StepEnergy {
     pub energy: Joules,
     /// How long its operations were active, summed over lanes.
     pub busy: Nanos,
+}
+
+impl Footprint {
+    /// The same with every energy, time and count of operations multiplied, as an estimate of more of the same.
+    pub fn scaled(&self, factor: f64) -> Footprint {
+        let more = |time: Nanos| Nanos((time.0 as f64 * factor).round() as i64);
+        let charged = |charged: &OpEnergy| OpEnergy {
+            energy: Joules(charged.energy.0 * factor),
+            busy: more(charged.busy),
+            count: (charged.count as f64 * factor).round() as u64,
+            ..*charged
+        };
+        Footprint { energies: self.energies.iter().map(charged).collect(), ..self.clone() }
+    }
+
+    /// The part of it that was used during one stage; what steps used is told for the whole only.
+    pub fn of_stage(&self, stage: usize) -> Option<Footprint> {
+        let devices = self.stages.get(stage)?.devices.clone();
+        let energies = self.energies.iter().filter(|charged| charged.stage == stage);
+        let energies = energies.map(|charged| OpEnergy { stage: 0, ..*charged }).collect();
+        Some(Footprint { devices, energies, stages: Vec::new(), steps: Vec::new(), ..self.clone() })
+    }
 }
 
 impl OpEnergy {

@@ -124,6 +124,45 @@ impl EnergySeries {
         })
     }
 
+    /// The part of it inside `ranges`, which are in order and do not overlap; between them nothing is known.
+    pub fn within(&self, ranges: &[TimeRange]) -> EnergySeries {
+        let mut part = EnergySeries::default();
+        let mut wanted = ranges.iter().peekable();
+        for (index, span) in (1..self.times.len()).filter(|i| !self.gaps[i - 1]).zip(self.spans()) {
+            while wanted.next_if(|range| range.end <= span.range.start).is_some() {}
+            // A span may lie in several ranges, and the last of them in the next span, too.
+            let mut ahead = wanted.clone();
+            while let Some(range) = ahead.next_if(|range| range.start < span.range.end) {
+                let range = range.intersection(span.range);
+                let at = |time: Nanos| match time {
+                    time if time == span.range.start => self.joules[index - 1],
+                    time if time == span.range.end => self.joules[index],
+                    time => self.joules[index - 1] + (span.power * (time - span.range.start)).0,
+                };
+                if !range.is_empty() {
+                    part.extend(range, at(range.start), at(range.end));
+                }
+            }
+        }
+        part
+    }
+
+    /// Adds a stretch after those that are there; a gap is left between them unless they touch.
+    fn extend(&mut self, range: TimeRange, from: f64, to: f64) {
+        match (self.times.last(), self.gaps.last_mut()) {
+            (Some(last), Some(gap)) if *last == range.start => *gap = false,
+            _ => {
+                self.times.push(range.start);
+                self.joules.push(from);
+                self.gaps.push(false);
+            }
+        }
+        self.times.push(range.end);
+        self.joules.push(to);
+        // Until something follows at once.
+        self.gaps.push(true);
+    }
+
     /// From the first point to the last; `None` with fewer than two points.
     pub fn extent(&self) -> Option<TimeRange> {
         match (self.times.first(), self.times.last()) {
@@ -152,6 +191,34 @@ mod tests {
         let powers: Vec<f64> = series.spans().map(|span| span.power.0).collect();
         assert_eq!(powers, [50.0, 10.0]);
         assert_eq!(series.total(), Joules(70.0));
+    }
+
+    #[test]
+    fn a_part_has_its_part_of_the_energy() {
+        let mut series = EnergySeries::default();
+        for (time, joules, gap) in [(0, 0.0, false), (10, 100.0, false), (20, 150.0, true), (40, 7.0, false)] {
+            series.push(Nanos(time), Joules(joules), gap).unwrap();
+        }
+        series.push(Nanos(50), Joules(17.0), false).unwrap();
+        let range = |start, end| TimeRange { start: Nanos(start), end: Nanos(end) };
+        let points = |ranges: &[TimeRange]| series.within(ranges).points().collect::<Vec<_>>();
+        let point = |time, joules, gap| (Nanos(time), Joules(joules), gap);
+        let all = [range(i64::MIN, 5), range(5, i64::MAX)];
+        assert_eq!(series.within(&all).total(), series.total());
+        assert_eq!(
+            points(&[range(2, 4), range(4, 12), range(18, 45)]),
+            [
+                point(2, 20.0, false),
+                point(4, 40.0, false),
+                point(10, 100.0, false),
+                point(12, 110.0, true),
+                point(18, 140.0, false),
+                point(20, 150.0, true),
+                point(40, 7.0, false),
+                point(45, 12.0, true),
+            ]
+        );
+        assert_eq!(points(&[range(-5, 0), range(20, 40), range(60, 70)]), []);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Census, Device, Lane, Marker, ModelTree, OpId, OpTable, TimeBase, TimeRange, Warning};
+use crate::{Census, Device, Lane, Marker, ModelTree, OpId, OpTable, Program, TimeBase, TimeRange, Warning};
 
 /// What ran when, on which devices: the events of one or more trace files.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -17,6 +17,8 @@ pub struct Trace {
     pub lanes: Vec<Lane>,
     /// The model, as far as the trace or a file beside it tells.
     pub model: ModelTree,
+    /// What the program told about itself.
+    pub program: Program,
     /// Everything the files hold, when that was asked for.
     pub census: Census,
     /// What was wrong with the input.
@@ -68,6 +70,14 @@ impl Trace {
         self.lanes.iter().filter_map(Lane::extent).reduce(TimeRange::union)
     }
 
+    /// When operations were recorded: during the steps that the program told, or from the first event to the last.
+    pub fn recorded(&self) -> Vec<TimeRange> {
+        match self.program.recorded() {
+            ranges if ranges.is_empty() => self.extent().into_iter().collect(),
+            ranges => ranges,
+        }
+    }
+
     /// How many events the trace holds.
     pub fn event_count(&self) -> usize {
         self.lanes.iter().map(|lane| lane.events().len()).sum()
@@ -94,6 +104,7 @@ impl Trace {
             lane.renumbered(device, &ops)
         }));
         self.model.merge(other.model);
+        self.program.merge(other.program);
         self.census.merge(other.census);
         self.sources.extend(other.sources);
         self.warnings.extend(other.warnings);

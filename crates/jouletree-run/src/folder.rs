@@ -4,13 +4,13 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use jouletree_model::{Census, Footprint, Lane, ModelTree, Trace};
+use jouletree_model::{Census, Footprint, Lane, ModelTree, Program, Trace};
 
 use crate::journal::HEADER;
-use crate::manifest::{Accounting, Manifest, write_json};
+use crate::manifest::{Accounting, Manifest, replace_json, write_json};
 use crate::power_parquet::{MeteredSeries, read_power_parquet, write_power_parquet};
 use crate::recording::clear_journal;
-use crate::{RunError, events, footprint, ops, recover};
+use crate::{RunError, events, footprint, ops, program, recover};
 
 pub(crate) const MANIFEST: &str = "manifest.json";
 pub(crate) const POWER: &str = "power.parquet";
@@ -18,7 +18,10 @@ const EVENTS: &str = "events.parquet";
 const OPS: &str = "ops.parquet";
 const FOOTPRINT: &str = "footprint.parquet";
 const STEPS: &str = "steps.parquet";
+const SPANS: &str = "spans.parquet";
 const TREE: &str = "tree.json";
+/// Where tables of an accounting are until all of them are written.
+const ATTEMPT: &str = ".accounting";
 
 /// A run on disk.
 #[derive(Debug, Clone)]
@@ -49,18 +52,35 @@ impl RunFolder {
         }
         let manifest = Manifest::of(contents)?;
         let partial = Partial::beside(path)?;
-        let file = |name: &str| partial.path.join(name);
-        write_power_parquet(&file(POWER), contents.power)?;
-        events::write_events(&file(EVENTS), contents.trace)?;
-        ops::write_ops(&file(OPS), &contents.trace.ops, &contents.trace.model)?;
-        footprint::write_energies(&file(FOOTPRINT), contents.footprint)?;
-        if !contents.footprint.steps.is_empty() {
-            footprint::write_steps(&file(STEPS), contents.footprint)?;
-        }
-        write_json(&file(TREE), &contents.trace.model)?;
-        write_json(&file(MANIFEST), &manifest)?;
+        write_power_parquet(&partial.path.join(POWER), contents.power)?;
+        write_tables(&partial.path, contents)?;
+        write_json(&partial.path.join(MANIFEST), &manifest)?;
         partial.become_whole(path)?;
         Ok(RunFolder { path: path.to_owned(), manifest })
+    }
+
+    /// Adds the accounting to a run that holds a recording of power alone; its recording stays as it is. What is there
+    /// already, of an attempt that failed or an accounting before, is replaced.
+    pub fn complete(&self, contents: &RunContents<'_>) -> Result<RunFolder, RunError> {
+        let recorded = &self.manifest;
+        let mut manifest = Manifest { recording: recorded.recording.clone(), ..Manifest::of(contents)? };
+        manifest.warnings.extend(recorded.warnings.iter().cloned());
+        let attempt = self.path.join(ATTEMPT);
+        let _ = fs::remove_dir_all(&attempt);
+        fs::create_dir(&attempt).map_err(RunError::io(&attempt, "create the folder"))?;
+        let tables = write_tables(&attempt, contents)?;
+        sync_folder(&attempt)?;
+        for name in tables {
+            let whole = self.path.join(name);
+            fs::rename(attempt.join(name), &whole)
+                .map_err(RunError::io(&whole, "rename the finished file to this"))?;
+        }
+        sync_folder(&self.path)?;
+        // With the manifest the accounting is a part of the run.
+        replace_json(&self.path.join(MANIFEST), &manifest)?;
+        sync_folder(&self.path)?;
+        let _ = fs::remove_dir_all(&attempt);
+        Ok(RunFolder { path: self.path.clone(), manifest })
     }
 
     /// Opens the run at `path`. A recording whose recorder died before its end is finished first.
@@ -119,6 +139,7 @@ impl RunFolder {
             devices: header.devices.clone(),
             ops,
             model: self.read_model()?,
+            program: self.read_program()?,
             census: Census::default(),
             warnings: header.warnings.clone(),
         })
@@ -137,13 +158,21 @@ impl RunFolder {
         let steps = self.file(STEPS);
         Ok(Footprint {
             sources: self.manifest.sources.clone(),
-            energies: footprint::read_energies(&self.file(FOOTPRINT), &devices, ops.len())?,
+            energies: footprint::read_energies(&self.file(FOOTPRINT), &devices, &self.manifest.stages, ops.len())?,
+            stages: self.manifest.stages.clone(),
             steps: if steps.exists() { footprint::read_steps(&steps, &devices)? } else { Vec::new() },
             model: self.read_model()?,
             warnings: self.manifest.warnings.clone(),
             devices,
             ops,
         })
+    }
+
+    /// What the program told about itself.
+    pub fn read_program(&self) -> Result<Program, RunError> {
+        let path = self.file(SPANS);
+        let spans = if path.exists() { program::read_spans(&path)? } else { Vec::new() };
+        Ok(Program { processes: self.manifest.processes.clone(), spans })
     }
 
     /// The model that ran, as far as it is known.
@@ -163,6 +192,26 @@ impl RunFolder {
         let only_recorded = || RunError::OnlyRecorded(self.path.clone());
         self.manifest.accounting.as_ref().map(drop).ok_or_else(only_recorded)
     }
+}
+
+/// Writes the tables of an accounting; returns their names.
+fn write_tables(folder: &Path, contents: &RunContents<'_>) -> Result<Vec<&'static str>, RunError> {
+    let RunContents { trace, footprint, .. } = contents;
+    let file = |name: &str| folder.join(name);
+    let mut written = vec![EVENTS, OPS, FOOTPRINT, TREE];
+    events::write_events(&file(EVENTS), trace)?;
+    ops::write_ops(&file(OPS), &trace.ops, &trace.model)?;
+    footprint::write_energies(&file(FOOTPRINT), footprint)?;
+    write_json(&file(TREE), &trace.model)?;
+    if !footprint.steps.is_empty() {
+        footprint::write_steps(&file(STEPS), footprint)?;
+        written.push(STEPS);
+    }
+    if !trace.program.is_empty() {
+        program::write_spans(&file(SPANS), &trace.program)?;
+        written.push(SPANS);
+    }
+    Ok(written)
 }
 
 /// A run that is being written, under a name nobody looks at; removed unless it becomes whole.

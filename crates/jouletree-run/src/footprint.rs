@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, StringArray, UInt32Array, UInt64Array};
-use jouletree_model::{Device, DeviceEnergy, Footprint, Joules, Nanos, Op, OpEnergy, OpId, Step, StepEnergy};
+use jouletree_model::{
+    Device, DeviceEnergy, Footprint, Joules, Nanos, Op, OpEnergy, OpId, StageEnergy, Step, StepEnergy,
+};
 
 use crate::RunError;
 use crate::ops::{pass_key, pass_names};
@@ -18,6 +20,7 @@ const PATH: Column = Column::new("path", Form::Text);
 const TYPE: Column = Column::new("type", Form::Text);
 const NAME: Column = Column::new("name", Form::Text);
 const PASS: Column = Column::new("pass", Form::Name);
+const STAGE: Column = Column::new("stage", Form::Name);
 const STEP: Column = Column::new("step", Form::Id).or_null();
 const ENERGY: Column = Column::new("energy_j", Form::Joules);
 const BUSY: Column = Column::new("busy_ns", Form::Time);
@@ -27,7 +30,11 @@ const COUNT: Column = Column::new("count", Form::Count);
 const CHUNK: usize = 1 << 12;
 
 pub(crate) fn write_energies(path: &Path, footprint: &Footprint) -> Result<(), RunError> {
-    let mut table = TableWriter::create(path, &[DEVICE, OP, PATH, TYPE, NAME, PASS, ENERGY, BUSY, COUNT])?;
+    // A run without stages has no such column.
+    let stage = (!footprint.stages.is_empty()).then_some(STAGE);
+    let columns: Vec<Column> =
+        [DEVICE, OP, PATH, TYPE, NAME, PASS, ENERGY, BUSY, COUNT].into_iter().chain(stage).collect();
+    let mut table = TableWriter::create(path, &columns)?;
     for entries in footprint.energies.chunks(CHUNK) {
         let ops: Vec<&Op> = entries
             .iter()
@@ -36,7 +43,7 @@ pub(crate) fn write_energies(path: &Path, footprint: &Footprint) -> Result<(), R
                 footprint.ops.get(entry.op).ok_or_else(unknown)
             })
             .collect::<Result<_, _>>()?;
-        let columns: Vec<ArrayRef> = vec![
+        let mut columns: Vec<ArrayRef> = vec![
             device_names(footprint, entries.iter().map(|entry| entry.device))?,
             Arc::new(UInt32Array::from_iter_values(entries.iter().map(|entry| entry.op.0))),
             Arc::new(StringArray::from_iter_values(ops.iter().map(|op| &op.path))),
@@ -47,6 +54,10 @@ pub(crate) fn write_energies(path: &Path, footprint: &Footprint) -> Result<(), R
             Arc::new(Int64Array::from_iter_values(entries.iter().map(|entry| entry.busy.0))),
             Arc::new(UInt64Array::from_iter_values(entries.iter().map(|entry| entry.count))),
         ];
+        if stage.is_some() {
+            let keys = entries.iter().map(|entry| i32::try_from(entry.stage).unwrap_or(i32::MAX)).collect();
+            columns.push(names(keys, footprint.stages.iter().map(|stage| &*stage.name))?);
+        }
         table.write(columns)?;
     }
     table.finish()
@@ -66,11 +77,18 @@ pub(crate) fn write_steps(path: &Path, footprint: &Footprint) -> Result<(), RunE
     table.finish()
 }
 
-/// What the first `ops` operations used on `devices`.
-pub(crate) fn read_energies(path: &Path, devices: &[DeviceEnergy], ops: usize) -> Result<Vec<OpEnergy>, RunError> {
+/// What the first `ops` operations used on `devices` during `stages`.
+pub(crate) fn read_energies(
+    path: &Path,
+    devices: &[DeviceEnergy],
+    stages: &[StageEnergy],
+    ops: usize,
+) -> Result<Vec<OpEnergy>, RunError> {
     let numbers = device_numbers(devices);
     let mut energies = Vec::new();
-    Table::open(path, &[DEVICE, OP, ENERGY, BUSY, COUNT])?.each(|rows| {
+    let stage = (!stages.is_empty()).then_some(STAGE);
+    let columns: Vec<Column> = [DEVICE, OP, ENERGY, BUSY, COUNT].into_iter().chain(stage).collect();
+    Table::open(path, &columns)?.each(|rows| {
         let (op_ids, counts) = (rows.ids(OP.name)?, rows.counts(COUNT.name)?);
         let (joules, busy) = (rows.joules(ENERGY.name)?, rows.times(BUSY.name)?);
         for row in 0..rows.len() {
@@ -80,7 +98,8 @@ pub(crate) fn read_energies(path: &Path, devices: &[DeviceEnergy], ops: usize) -
             }
             let device = device_number(rows, row, &numbers)?;
             let (energy, busy) = (Joules(joules[row]), Nanos(busy[row]));
-            energies.push(OpEnergy { device, op, energy, busy, count: counts[row] });
+            let stage = if stage.is_some() { stage_number(rows, row, stages)? } else { 0 };
+            energies.push(OpEnergy { device, op, stage, energy, busy, count: counts[row] });
         }
         Ok(())
     })?;
@@ -102,6 +121,12 @@ pub(crate) fn read_steps(path: &Path, devices: &[DeviceEnergy]) -> Result<Vec<St
         Ok(())
     })?;
     Ok(energies)
+}
+
+fn stage_number(rows: &Rows<'_>, row: usize, stages: &[StageEnergy]) -> Result<usize, RunError> {
+    let name = rows.texts(STAGE.name)?.value(row);
+    let number = stages.iter().position(|stage| &*stage.name == name);
+    number.ok_or_else(|| rows.wrong(row, format_args!("stage `{name}` is not in the manifest")))
 }
 
 fn device_names(footprint: &Footprint, devices: impl Iterator<Item = usize>) -> Result<ArrayRef, RunError> {

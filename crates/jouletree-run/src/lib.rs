@@ -13,6 +13,7 @@ mod manifest;
 mod ops;
 mod power_csv;
 mod power_parquet;
+mod program;
 mod recording;
 mod table;
 
@@ -20,7 +21,7 @@ pub use error::RunError;
 pub use folder::{RunContents, RunFolder};
 pub use input::{PowerInput, read_power};
 pub use journal::{Exit, HostFacts, JournalWriter, RecordingHeader, SamplerRecord, SensorRecord};
-pub use manifest::{Accounting, FORMAT_VERSION, LaneHeader, Manifest, TraceHeader};
+pub use manifest::{Accounting, EnergyOf, FORMAT_VERSION, LaneHeader, Manifest, TraceHeader};
 pub use power_csv::{PowerError, PowerFile, PowerProblem, read_power_csv};
-pub use power_parquet::{MeteredSeries, read_power_parquet, write_power_parquet};
+pub use power_parquet::{MeteredSeries, OURS, read_power_parquet, write_power_parquet};
 pub use recording::{Balance, Clocks, IncidentRecord, Parts, Recording, recover};

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use jiff::Timestamp;
-use jouletree_model::{Device, DeviceEnergy, Joules, Trace, TraceSource, Warning};
+use jouletree_model::{Device, DeviceEnergy, Joules, Process, StageEnergy, Trace, TraceSource, Warning};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,12 @@ pub struct Manifest {
     pub sources: Vec<TraceSource>,
     /// The balance of every device.
     pub devices: Vec<DeviceEnergy>,
+    /// The balance of every stage that the program told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StageEnergy>,
+    /// The processes that told something about themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<Process>,
     /// What the tables refer to by number.
     pub trace: TraceHeader,
     /// What the user should know about the input.
@@ -50,8 +56,22 @@ pub struct Accounting {
     pub rule: String,
     /// The semantics of the alignment.
     pub semantics: String,
+    /// Whose energy was accounted: that of devices, or what the recorded process tree used of it.
+    #[serde(default)]
+    pub energy: EnergyOf,
     /// How long a reading holds, in milliseconds, where the rule has such a limit.
     pub hold_ms: Option<f64>,
+}
+
+/// Whose energy an accounting is about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EnergyOf {
+    /// All that devices used.
+    #[default]
+    Device,
+    /// What the process tree of the recording used of it.
+    Tree,
 }
 
 /// The part of a trace that is not events.
@@ -85,6 +105,8 @@ impl Manifest {
             recording: Some(recording),
             sources: Vec::new(),
             devices: Vec::new(),
+            stages: Vec::new(),
+            processes: Vec::new(),
             trace: TraceHeader::default(),
             warnings,
         }
@@ -107,6 +129,8 @@ impl Manifest {
             recording: None,
             sources: footprint.sources.clone(),
             devices: footprint.devices.clone(),
+            stages: footprint.stages.clone(),
+            processes: contents.trace.program.processes.clone(),
             trace: TraceHeader::of(contents.trace)?,
             warnings: footprint.warnings.clone(),
         })

@@ -19,6 +19,9 @@ const COLUMNS: [Column; 6] = [
     Column::new("flags", Form::Flags),
 ];
 
+/// The domain of what the process tree of a recording used of a device, be it of the processor or of its memory.
+pub const OURS: &str = "ours";
+
 /// Nothing is known from this point to the next.
 const GAP: i32 = 1;
 

@@ -3,9 +3,9 @@
 use anyhow::Result;
 use jouletree_account::{Metered, Rule, Semantics, Tef, account, t2e, tensor_edges};
 use jouletree_model::Nanos;
-use jouletree_run::{Accounting, RunContents, RunFolder};
+use jouletree_run::{Accounting, EnergyOf, RunContents, RunFolder};
 
-use crate::cli::{AccountArgs, By, Format, RuleArg, SemanticsArg};
+use crate::cli::{AccountArgs, By, EnergyArg, Format, RuleArg, SemanticsArg};
 use crate::timings::Timings;
 use crate::{Outcome, inputs, json, print, print_warnings, show};
 
@@ -17,15 +17,13 @@ pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
 
     let rule = arguments.rule.map(Rule::from);
     let hold = Nanos((arguments.hold * 1e6).round() as i64);
-    let (power, warnings) = inputs::power(&arguments.power, &arguments.input.traces, rule, hold)?;
+    let energy = arguments.energy.into();
+    let (power, warnings) = inputs::power(&arguments.power, &arguments.input.traces, rule, hold, energy)?;
     trace = inputs::on_host_of(trace, &power);
     trace.warnings.extend(warnings);
     timings.stage("power", None);
 
-    let metered = power.iter().filter(|series| series.domain.is_none());
-    let metered: Vec<Metered<'_>> = metered
-        .map(|series| Metered { device: &series.device, kind: series.kind, series: &series.series })
-        .collect();
+    let metered: Vec<Metered<'_>> = inputs::devices(&power).collect();
     let footprint = account(&trace, &metered, arguments.semantics.into())
         // What is wrong with the input may be why.
         .inspect_err(|_| print_warnings(&trace.warnings))?;
@@ -41,6 +39,7 @@ pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
             power: arguments.power.iter().map(|path| path.display().to_string()).collect(),
             rule: rule.map_or("by unit", Rule::as_str).to_owned(),
             semantics: arguments.semantics.as_str().to_owned(),
+            energy,
             hold_ms: Some(arguments.hold),
         };
         let contents = RunContents { accounting, trace: &trace, power: &power, footprint: &footprint };
@@ -66,6 +65,15 @@ impl From<RuleArg> for Rule {
         match rule {
             RuleArg::Recency => Rule::Recency,
             RuleArg::Counter => Rule::Counter,
+        }
+    }
+}
+
+impl From<EnergyArg> for EnergyOf {
+    fn from(energy: EnergyArg) -> EnergyOf {
+        match energy {
+            EnergyArg::Tree => EnergyOf::Tree,
+            EnergyArg::Device => EnergyOf::Device,
         }
     }
 }

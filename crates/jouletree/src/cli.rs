@@ -10,6 +10,7 @@ use jouletree_model::Nanos;
 
 use crate::meters::MeterArgs;
 use crate::reader::ReaderArgs;
+use crate::run::RunArgs;
 use crate::top::TopArgs;
 
 /// Energy accounting for deep learning: which layer, which operation, on which device, used how many joules.
@@ -37,6 +38,9 @@ pub enum Command {
     /// Record the power of a command, of a process or of the machine in a run folder
     #[command(after_help = RECORD_EXAMPLES)]
     Record(RecordArgs),
+    /// Run a program as it is and account its joules to its layers and operations
+    #[command(after_help = crate::run::EXAMPLES)]
+    Run(RunArgs),
     /// Show where the joules of a run went
     #[command(after_help = SHOW_EXAMPLES)]
     Show(ShowArgs),
@@ -129,6 +133,9 @@ pub struct AccountArgs {
     /// Extend the last reading of each device by at most this many milliseconds
     #[arg(long, value_name = "MS", default_value_t = 0.0, value_parser = milliseconds)]
     pub hold: f64,
+    /// Whose energy is accounted where the power was recorded by jouletree
+    #[arg(long, value_enum, default_value = "tree")]
+    pub energy: EnergyArg,
     /// Print what reading, aligning and summing took
     #[arg(long)]
     pub timings: bool,
@@ -225,7 +232,7 @@ pub struct ShowArgs {
 }
 
 /// What of a result is shown, and how.
-#[derive(Args)]
+#[derive(Args, Clone, PartialEq)]
 pub struct ViewArgs {
     /// How the result is written
     #[arg(long, value_enum, default_value = "table")]
@@ -248,6 +255,29 @@ pub struct ViewArgs {
     /// Only operations of this pass
     #[arg(long, value_enum)]
     pub pass: Option<PassArg>,
+    /// Only what was used during this stage of the program
+    #[arg(long, value_name = "NAME")]
+    pub stage: Option<String>,
+    /// Scale from the steps whose operations were recorded to all steps of the program
+    #[arg(long)]
+    pub all_steps: bool,
+}
+
+impl Default for ViewArgs {
+    /// What is shown when nothing is said.
+    fn default() -> ViewArgs {
+        ViewArgs {
+            format: Format::Table,
+            depth: 3,
+            min_share: 0.5,
+            top: None,
+            summarize: false,
+            by_power: false,
+            pass: None,
+            stage: None,
+            all_steps: false,
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -272,6 +302,10 @@ pub enum By {
     Device,
     /// Training steps
     Step,
+    /// Stages of the program: pre-training, fine-tuning, prediction
+    Stage,
+    /// Windows that the program wanted measured
+    Window,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -280,6 +314,14 @@ pub enum RuleArg {
     Recency,
     /// Energy is linear between changes of a cumulative counter
     Counter,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EnergyArg {
+    /// What the recorded process tree used of each device
+    Tree,
+    /// All that each device used, whoever used it
+    Device,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

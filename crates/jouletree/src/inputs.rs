@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use jouletree_account::{Rule, energy_series};
+use jouletree_account::{Metered, Rule, energy_series};
 use jouletree_model::{Device, Nanos, Trace, Warning};
-use jouletree_run::{MeteredSeries, PowerInput, RunFolder, read_power};
+use jouletree_run::{EnergyOf, MeteredSeries, OURS, PowerInput, RunFolder, read_power};
 use jouletree_trace::{Progress, ReadOptions, TraceError, find_traces, merge_traces, read_model, read_trace};
 use rayon::prelude::*;
 
@@ -73,6 +73,28 @@ pub fn on_host_of(trace: Trace, power: &[MeteredSeries]) -> Trace {
     }
 }
 
+/// What is accounted of the energy that a recording knows: of every device that the process tree shares with others, what
+/// the tree used.
+pub fn accounted(power: Vec<MeteredSeries>, of: EnergyOf) -> Vec<MeteredSeries> {
+    let is_ours = |series: &MeteredSeries| series.domain.as_deref() == Some(OURS);
+    let (ours, mut all): (Vec<_>, Vec<_>) = power.into_iter().partition(is_ours);
+    if of == EnergyOf::Tree {
+        all.retain(|series| series.domain.is_some() || !ours.iter().any(|ours| ours.device == series.device));
+        all.extend(ours.into_iter().map(|series| MeteredSeries { domain: None, ..series }));
+        all.sort_by(|a, b| (&a.device, &a.domain).cmp(&(&b.device, &b.domain)));
+    }
+    all
+}
+
+/// The devices as wholes.
+pub fn devices(power: &[MeteredSeries]) -> impl Iterator<Item = Metered<'_>> {
+    power.iter().filter(|series| series.domain.is_none()).map(|series| Metered {
+        device: &series.device,
+        kind: series.kind,
+        series: &series.series,
+    })
+}
+
 /// Reads one of them; `None` when it was found in a folder and holds nothing.
 fn one_trace(
     Input { path, is_named }: &Input,
@@ -94,6 +116,7 @@ pub fn power(
     traces: &[PathBuf],
     rule: Option<Rule>,
     hold: Nanos,
+    of: EnergyOf,
 ) -> Result<(Vec<MeteredSeries>, Vec<Warning>)> {
     let own: Vec<PathBuf> = traces.iter().filter(|path| RunFolder::is_at(path)).cloned().collect();
     let files = if files.is_empty() { &own } else { files };
@@ -120,7 +143,7 @@ pub fn power(
             series.push(metered);
         }
     }
-    Ok((series, warnings))
+    Ok((accounted(series, of), warnings))
 }
 
 fn metered(

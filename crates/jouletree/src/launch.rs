@@ -9,7 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::mpsc::Receiver;
 
 use anyhow::{Context, Result, bail};
@@ -117,6 +117,19 @@ pub fn become_command(command: &[OsString]) -> u8 {
 pub fn code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
     u8::try_from(code).unwrap_or(1)
+}
+
+/// The exit code of a program that ran a command: the command's own, unless it ended well and what was done with it failed.
+pub fn passed_on(status: Option<ExitStatus>, done: Result<()>) -> Result<ExitCode> {
+    let code = status.map_or(0, code);
+    match done {
+        // How the command failed matters more than how its recording did.
+        Err(error) if code != 0 => {
+            eprintln!("error: {error:#}");
+            Ok(ExitCode::from(code))
+        }
+        done => done.map(|()| ExitCode::from(code)),
+    }
 }
 
 /// Whether there is such a program, so that nothing is recorded of one that there is not.

@@ -11,11 +11,14 @@ mod inspect;
 mod json;
 mod launch;
 mod meters;
+mod program;
 mod progress;
 mod reader;
 mod record;
 mod recorded;
 mod recorded_json;
+mod recording;
+mod run;
 mod show;
 mod signals;
 mod tables;
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Command::Doctor(arguments) => doctor::run(&arguments).map(ExitCode::from),
         Command::Inspect(arguments) => inspect::run(&arguments).map(ExitCode::from),
         Command::Record(arguments) => record::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
         Command::Show(arguments) => show::run(&arguments).map(ExitCode::from),
         Command::Top(arguments) => top::run(&arguments).map(ExitCode::from),
         Command::Launch(arguments) => Ok(ExitCode::from(launch::become_command(&arguments.command))),

@@ -69,7 +69,7 @@ pub fn own(recording: &Recording) -> Option<(Joules, Vec<Kind>)> {
     (!own.is_empty()).then(|| (own.iter().map(|(own, _)| *own).sum(), kinds))
 }
 
-fn head(recording: &Recording) -> String {
+pub fn head(recording: &Recording) -> String {
     let what = match (recording.command.as_slice(), recording.pid) {
         ([], Some(pid)) => format!("process {pid}"),
         ([], None) => "the machine".to_owned(),
@@ -98,7 +98,7 @@ fn ended(recording: &Recording) -> String {
     }
 }
 
-fn devices(recording: &Recording) -> String {
+pub fn devices(recording: &Recording) -> String {
     let header = ["device", "kind", "energy", "95 %", "power", "ours", "others", "idle", "unknown", "coverage"];
     let mut table = Columns::new(&header).left(1).left(3).shorten(0, Keep::Start).optional(&[9, 4]);
     for balance in &recording.balance {
@@ -135,7 +135,7 @@ fn percent(part: f64) -> String {
 }
 
 /// What recording itself took. It is a part of the others'.
-fn monitor(recording: &Recording) -> String {
+pub fn monitor(recording: &Recording) -> String {
     let energy = own(recording).map(|(energy, kinds)| {
         let kinds: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
         format!("{energy} ({})", kinds.join(" and "))

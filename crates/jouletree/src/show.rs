@@ -1,30 +1,109 @@
 //! `jouletree show`: views of a run.
 
-use anyhow::Result;
+use anyhow::{Result, anyhow, bail};
 use jouletree_account::{EnergyTree, Folding, Tef, TefEntry, TensorEdge, t2e, tensor_edges};
 use jouletree_model::{Footprint, Pass};
 use jouletree_run::RunFolder;
 
 use crate::cli::{By, Format, PassArg, ShowArgs, ViewArgs};
-use crate::{Outcome, json, print, print_warnings, recorded, tables};
+use crate::program::{self, Scale, Told};
+use crate::{Outcome, json, print, print_warnings, recorded, run, tables};
 
 /// How many operations a table lists when nothing is said.
 const TABLE_ROWS: usize = 10;
 
 /// Runs the command.
 pub fn run(arguments: &ShowArgs) -> Result<Outcome> {
-    let run = RunFolder::open(&arguments.run)?;
+    let run = run::opened(&arguments.run)?;
     if let (None, Some(recording)) = (&run.manifest().accounting, &run.manifest().recording) {
         return recorded::run(&run, recording, arguments);
     }
     let footprint = run.read_footprint()?;
-    print(&view(&footprint, arguments.by.unwrap_or(By::Layer), &arguments.view)?)?;
-    print_warnings(&footprint.warnings);
-    Ok(Outcome { warnings: footprint.warnings, strict: false })
+    let text = match (arguments.by, &run.manifest().recording) {
+        (None, Some(_)) if arguments.view == ViewArgs::default() => run_report(&run, &footprint)?,
+        (by, _) => run_view(&run, &footprint, by.unwrap_or(By::Layer), &arguments.view)?,
+    };
+    print(&text)?;
+    let warnings = match run.manifest().recording {
+        Some(_) => recorded::warnings(&run),
+        None => footprint.warnings,
+    };
+    print_warnings(&warnings);
+    Ok(Outcome { warnings, strict: false })
+}
+
+/// Everything about a run that was recorded here: power, steps, layers, operations, passes, stages, windows.
+pub fn run_report(run: &RunFolder, footprint: &Footprint) -> Result<String> {
+    let Some(recording) = &run.manifest().recording else { return Ok(report(footprint, &ViewArgs::default())) };
+    let program = run.read_program()?;
+    let told = Told::new(&program, run.read_power()?);
+    let mut text = recorded::report(recording);
+    let mut part = |title: &str, table: String| {
+        if !table.is_empty() {
+            text += &format!("\n{title}\n{table}");
+        }
+    };
+    let phases = told.phases();
+    if !phases.is_empty() {
+        part("by step", program::phase_table(&phases));
+    }
+    part("what the process tree used", tables::balances(footprint));
+    if !footprint.energies.is_empty() {
+        let view = ViewArgs::default();
+        let (tef, _) = chosen(footprint, &view);
+        part(&format!("by layer{}", told_scale(&told)), tables::tree(&t2e(&tef, &[]), &view));
+        let ranked = ranked(&tef, &view);
+        part(&format!("top {} operations", ranked.len()), tables::operations(&tef, &ranked));
+        part("by pass", tables::passes(&tef));
+    }
+    let stages = program::stages(footprint);
+    if !stages.is_empty() {
+        part("by stage", program::stage_table(&stages));
+    }
+    let windows = told.windows();
+    if !windows.is_empty() {
+        part("by window", program::window_table(&windows));
+    }
+    Ok(text)
+}
+
+/// In which steps operations were recorded, unless in all.
+fn told_scale(told: &Told<'_>) -> String {
+    told.scale().map_or_else(String::new, |Scale { steps, recorded, factor }| {
+        format!(
+            " in the {recorded} of {steps} steps whose operations were recorded; all steps used {factor:.3} times as much \
+             (--all-steps)"
+        )
+    })
+}
+
+/// One view of a run as text.
+fn run_view(run: &RunFolder, footprint: &Footprint, by: By, arguments: &ViewArgs) -> Result<String> {
+    let program = run.read_program()?;
+    let told = || Ok::<_, anyhow::Error>(Told::new(&program, run.read_power()?));
+    match (by, arguments.format) {
+        (By::Window, Format::Table) => Ok(program::window_table(&told()?.windows())),
+        (By::Window, Format::Json) => json::written(&told()?.windows()),
+        (By::Window, Format::Csv) => tables::csv(&told()?.windows()),
+        (By::Step, Format::Table) if !program.is_empty() => Ok(program::phase_table(&told()?.phases())),
+        _ if arguments.all_steps => {
+            let factor = told()?.scale().map_or(1.0, |scale| scale.factor);
+            view(&footprint.scaled(factor), by, arguments)
+        }
+        _ => view(footprint, by, arguments),
+    }
 }
 
 /// One view of a footprint as text.
 pub fn view(footprint: &Footprint, by: By, view: &ViewArgs) -> Result<String> {
+    let part;
+    let footprint = match &view.stage {
+        None => footprint,
+        Some(name) => {
+            part = of_stage(footprint, name)?;
+            &part
+        }
+    };
     let (tef, edges) = chosen(footprint, view);
     let operations = ranked(&tef, view);
     match (view.format, by) {
@@ -33,17 +112,36 @@ pub fn view(footprint: &Footprint, by: By, view: &ViewArgs) -> Result<String> {
         (Format::Table, By::Pass) => Ok(tables::passes(&tef)),
         (Format::Table, By::Device) => Ok(tables::devices(footprint)),
         (Format::Table, By::Step) => Ok(tables::steps(footprint)),
+        (Format::Table, By::Stage) => Ok(program::stage_table(&program::stages(footprint))),
         (Format::Json, By::Layer) => json::written(&t2e(&tef, &edges)),
         (Format::Json, By::Op) => json::written(&json::op_rows(footprint, operations.into_iter())),
         (Format::Json, By::Pass) => json::written(&tef.by_pass()),
         (Format::Json, By::Device) => json::written(&json::device_rows(footprint)),
         (Format::Json, By::Step) => json::written(&json::step_rows(footprint)),
+        (Format::Json, By::Stage) => json::written(&program::stages(footprint)),
         (Format::Csv, By::Layer) => tables::csv(&layer_rows(&t2e(&tef, &edges), view.depth)),
         (Format::Csv, By::Op) => tables::csv(&json::op_rows(footprint, operations.into_iter())),
         (Format::Csv, By::Pass) => tables::csv(&pass_rows(&tef)),
         (Format::Csv, By::Device) => tables::csv(&json::device_rows(footprint)),
         (Format::Csv, By::Step) => tables::csv(&json::step_rows(footprint)),
+        (Format::Csv, By::Stage) => tables::csv(&program::stages(footprint)),
+        (_, By::Window) => bail!("windows are told by programs that ran under `jouletree run`; this run has none"),
     }
+}
+
+/// The part of a footprint that belongs to a stage.
+fn of_stage(footprint: &Footprint, name: &str) -> Result<Footprint> {
+    let number = footprint.stages.iter().position(|stage| &*stage.name == name);
+    number.and_then(|number| footprint.of_stage(number)).ok_or_else(|| {
+        let names: Vec<&str> =
+            footprint.stages.iter().map(|stage| &*stage.name).filter(|name| !name.is_empty()).collect();
+        match names.as_slice() {
+            [] => {
+                anyhow!("this run has no stages; name them with --stage or jouletree.stage(…) when it is recorded")
+            }
+            names => anyhow!("there is no stage `{name}`; there are: {}", names.join(", ")),
+        }
+    })
 }
 
 /// The whole story of a footprint, as far as it was asked for.

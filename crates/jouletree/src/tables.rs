@@ -41,6 +41,25 @@ fn unattributed(balance: &DeviceEnergy) -> Option<String> {
     ))
 }
 
+/// What was attributed and what not, device by device, in words.
+pub fn balances(footprint: &Footprint) -> String {
+    let told = footprint.devices.iter().filter_map(|balance| {
+        let measured = balance.measured.filter(|measured| measured.0 > 0.0)?;
+        let recorded = measured - balance.outside_trace;
+        let part = |part: Joules| format!("{part} ({})", percent(share(part, recorded)));
+        let idle = Joules((balance.unattributed - balance.outside_trace).0.max(0.0));
+        Some(format!(
+            "{}: {measured}, of which {} while operations were not recorded and {recorded} while they were; of these \
+             {} went to operations and {} were used while none ran\n",
+            balance.device,
+            balance.outside_trace,
+            part(balance.attributed),
+            part(idle)
+        ))
+    });
+    told.collect()
+}
+
 fn share(part: Joules, whole: Joules) -> f64 {
     if whole.0 > 0.0 { part.0 / whole.0 } else { 0.0 }
 }

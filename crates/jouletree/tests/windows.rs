@@ -50,7 +50,8 @@ fn assert_true(output: &Value, player: &Player) {
     let cpu = |window: &Value, key: &str| number(&window["devices"]["host/cpu:0"], key);
     let (outer, inner) = windows.split_last().unwrap();
     for window in windows {
-        assert_eq!((text(window, "kind"), &window["complete"]), ("measured", &Value::Bool(true)), "{window}");
+        assert_eq!((text(window, "kind"), &window["complete"]), ("derived", &Value::Bool(true)), "{window}");
+        assert_eq!(window["devices"]["host/cpu:0"]["meter"], "measured");
         let (whole, wanted) = (cpu(window, "whole"), 60.0 * number(window, "seconds"));
         assert!((whole - wanted).abs() < 2.0 * tick, "{whole} J and not {wanted}: {window}");
         let parts: f64 = ["joules", "others", "idle", "unknown"].iter().map(|part| cpu(window, part)).sum();

@@ -12,15 +12,24 @@ use crate::RunError;
 /// How far the parts of an energy may be from the whole, by rounding.
 const ROUNDING: f64 = 1e-9;
 
+/// A point of a device's energy, and what of it the tree had used by then.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Charged {
+    pub(super) point: WallPoint,
+    pub(super) ours: Joules,
+}
+
 /// A sensor that is worked through.
 pub(super) struct Meter {
     pub(super) info: SensorInfo,
-    cut: Cut,
+    pub(super) cut: Cut,
     builder: SeriesBuilder,
     wall: OnWall,
     whole: Whole,
     last: Option<Mono>,
     parts: Parts,
+    /// What the tree used so far.
+    ours: Joules,
     gaps: u64,
 }
 
@@ -35,6 +44,7 @@ impl Meter {
             cut,
             last: None,
             parts: Parts::default(),
+            ours: Joules::ZERO,
             gaps: 0,
         }
     }
@@ -44,7 +54,7 @@ impl Meter {
     }
 
     /// The points that are final; their energy is cut by what was told of sockets and GPUs.
-    pub(super) fn finished(&mut self, anchors: &Anchors, sockets: &ShareBook, gpus: &ShareBook) -> Vec<WallPoint> {
+    pub(super) fn finished(&mut self, anchors: &Anchors, sockets: &ShareBook, gpus: &ShareBook) -> Vec<Charged> {
         let (points, gaps) = self.builder.finished();
         self.gaps += gaps as u64;
         let points: Vec<Point> = points.collect();
@@ -53,7 +63,7 @@ impl Meter {
     }
 
     /// The last points.
-    pub(super) fn end(&mut self, anchors: &Anchors, sockets: &ShareBook, gpus: &ShareBook) -> Vec<WallPoint> {
+    pub(super) fn end(&mut self, anchors: &Anchors, sockets: &ShareBook, gpus: &ShareBook) -> Vec<Charged> {
         let fresh = SeriesBuilder::new(&self.info, Nanos(0));
         let builder = std::mem::replace(&mut self.builder, fresh);
         self.gaps += builder.gaps().len() as u64;
@@ -87,21 +97,27 @@ impl Meter {
         })
     }
 
-    fn count(&mut self, mut points: Vec<WallPoint>, sockets: &ShareBook, gpus: &ShareBook) -> Vec<WallPoint> {
+    fn count(&mut self, mut points: Vec<WallPoint>, sockets: &ShareBook, gpus: &ShareBook) -> Vec<Charged> {
         let horizon = EnergySeries::HORIZON.0.unsigned_abs();
         points.retain(|point| point.time.0.unsigned_abs() <= horizon);
         let mut increments = Vec::with_capacity(points.len());
+        let mut grows = Vec::with_capacity(points.len());
         for point in &points {
             let from = self.last.replace(point.at);
-            if let (Some(energy), Some(from)) = (self.whole.take(*point), from) {
-                increments.push(Increment { from, to: point.at, energy });
-            }
+            let grown = self.whole.take(*point).zip(from);
+            grows.push(grown.is_some());
+            increments.extend(grown.map(|(energy, from)| Increment { from, to: point.at, energy }));
         }
-        self.cut(&increments, sockets, gpus);
-        points
+        let mut ours = self.cut(&increments, sockets, gpus).into_iter().peekable();
+        let charged = points.into_iter().zip(grows).map(|(point, grows)| {
+            self.ours += ours.next_if(|_| grows).unwrap_or(Joules::ZERO);
+            Charged { point, ours: self.ours }
+        });
+        charged.collect()
     }
 
-    fn cut(&mut self, increments: &[Increment], sockets: &ShareBook, gpus: &ShareBook) {
+    /// Cuts increments, and says what of each was the tree's.
+    fn cut(&mut self, increments: &[Increment], sockets: &ShareBook, gpus: &ShareBook) -> Vec<Joules> {
         let split = self.cut.split(increments, sockets, gpus);
         // Summed by stretches first: one long sum of a day's samples would lose digits.
         let sum = |part: fn(&Split) -> Joules| split.iter().map(part).sum::<Joules>();
@@ -110,5 +126,8 @@ impl Meter {
         self.parts.idle += sum(|split| split.idle);
         self.parts.unknown += sum(|split| split.unknown);
         self.parts.own += sum(|split| split.own);
+        // A GPU that does not tell who uses it is taken to work for the tree; a processor never does so for one alone.
+        let is_gpu = matches!(self.cut, Cut::Gpu(_));
+        split.iter().map(|split| if is_gpu { split.ours + split.unknown } else { split.ours }).collect()
     }
 }

@@ -4,17 +4,16 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use jouletree_meter::sampler::Sample;
-use jouletree_meter::series::WallPoint;
-use jouletree_meter::share::ShareSample;
+use jouletree_meter::share::{Cut, ShareSample};
 use jouletree_meter::station::GpuSample;
 use jouletree_meter::{Anchors, Mono, SensorInfo};
-use jouletree_model::{Joules, Nanos, Warning};
+use jouletree_model::{Device, Joules, Kind, Nanos, Warning};
 
-use super::balance::Meter;
+use super::balance::{Charged, Meter};
 use super::shares::Shares;
 use crate::RunError;
 use crate::journal::{SensorRecord, StreamIn};
-use crate::power_parquet::PointWriter;
+use crate::power_parquet::{OURS, PointWriter};
 
 /// Shares are kept for this long, and for so many periods of the slowest sensor: points are final some readings after
 /// their instant.
@@ -40,17 +39,18 @@ struct Meters {
     kept: Nanos,
 }
 
-/// Works through the samples of a run and writes their energy to a new file.
+/// Works through the samples of a run and writes their energy to a new file; where a process `is_watched`, also the part of
+/// every device's energy that its tree used.
 pub(super) fn write_power(
     run: &Path,
     file: &Path,
     sensors: &[SensorRecord],
     period: Nanos,
     anchors: &Anchors,
+    is_watched: bool,
 ) -> Result<Metered, RunError> {
     let Meters { mut meters, places, mut warnings, kept } = Meters::of(sensors, period);
-    let ids = meters.iter().map(|meter| (&meter.info.device, meter.info.domain.as_deref(), meter.info.kind));
-    let mut writer = PointWriter::create(file, ids)?;
+    let mut writer = Writer::create(file, &meters, is_watched)?;
     let mut stream = StreamIn::<Sample>::open(run);
     let (mut sockets, mut gpus) = (Shares::<ShareSample>::open(run), Shares::<GpuSample>::open(run));
     let (mut samples, mut strange, mut latest) = (0, 0_u64, None);
@@ -70,14 +70,14 @@ pub(super) fn write_power(
         gpus.between(oldest, newest);
         for (place, meter) in meters.iter_mut().enumerate() {
             let points = meter.finished(anchors, sockets.book(), gpus.book());
-            write(&mut writer, place, points)?;
+            writer.write(place, points)?;
         }
     }
     for (place, meter) in meters.iter_mut().enumerate() {
         let points = meter.end(anchors, sockets.book(), gpus.book());
-        write(&mut writer, place, points)?;
+        writer.write(place, points)?;
     }
-    writer.finish()?;
+    writer.points.finish()?;
     warnings.extend([stream.warning(run), sockets.warning(run), gpus.warning(run)].into_iter().flatten());
     if strange > 0 {
         let message = format!("{strange} samples are of sensors that it does not name, and are left out");
@@ -107,9 +107,40 @@ impl Meters {
     }
 }
 
-fn write(writer: &mut PointWriter, place: usize, points: Vec<WallPoint>) -> Result<(), RunError> {
-    for point in points {
-        writer.push(place, point.time, Joules(point.microjoules as f64 * 1e-6), point.gap_follows)?;
+/// Writes points of devices, and of what the tree used of them.
+struct Writer {
+    points: PointWriter,
+    /// The place of each meter's tree among the meters of the file.
+    ours: Vec<Option<usize>>,
+}
+
+impl Writer {
+    fn create(file: &Path, meters: &[Meter], is_watched: bool) -> Result<Writer, RunError> {
+        let id = |meter: &Meter| (meter.info.device.clone(), meter.info.domain.clone(), meter.info.kind);
+        let mut ids: Vec<(Device, Option<String>, Kind)> = meters.iter().map(id).collect();
+        let mut ours = Vec::with_capacity(meters.len());
+        for meter in meters {
+            let is_cut = is_watched && matches!(meter.cut, Cut::Socket(_) | Cut::Gpu(_));
+            ours.push(is_cut.then_some(ids.len()));
+            if is_cut {
+                // A share of what was measured is computed.
+                let kind = meter.info.kind.max(Kind::Derived);
+                ids.push((meter.info.device.clone(), Some(OURS.to_owned()), kind));
+            }
+        }
+        let ids = ids.iter().map(|(device, domain, kind)| (device, domain.as_deref(), *kind));
+        Ok(Writer { points: PointWriter::create(file, ids)?, ours })
     }
-    Ok(())
+
+    fn write(&mut self, place: usize, points: Vec<Charged>) -> Result<(), RunError> {
+        for Charged { point, .. } in &points {
+            let joules = Joules(point.microjoules as f64 * 1e-6);
+            self.points.push(place, point.time, joules, point.gap_follows)?;
+        }
+        let Some(ours) = self.ours.get(place).copied().flatten() else { return Ok(()) };
+        for Charged { point, ours: joules } in points {
+            self.points.push(ours, point.time, joules, point.gap_follows)?;
+        }
+        Ok(())
+    }
 }

@@ -58,7 +58,7 @@ pub(crate) fn settle(run: &Path) -> Result<RunFolder, RunError> {
     let sensors = sensors(&header, ending.as_ref());
     let period = Nanos(header.period_ns.clamp(PERIODS.0, PERIODS.1));
     let power = fresh(&journal, POWER)?;
-    let metered = write_power(run, &power, &sensors, period, &anchors)?;
+    let metered = write_power(run, &power, &sensors, period, &anchors, header.pid.is_some())?;
     let Metered { meters, samples, latest, warnings: more } = metered;
     warnings.extend(more);
     let ended = ending.as_ref().map(|ending| Mono(ending.ended_mono_ns)).max(latest);

@@ -2,10 +2,10 @@
 
 use jouletree_model::{
     BaseOrigin, Device, DeviceClass, DeviceEnergy, EnergySeries, Event, Facts, Footprint, Joules, Kind, Lane,
-    Marker, Nanos, Op, OpEnergy, OpId, Pass, ReadCount, Step, StepEnergy, TensorShape, TimeBase, Trace,
-    TraceSource, Warning,
+    Marker, Nanos, Op, OpEnergy, OpId, Pass, Process, ProgramSpan, ReadCount, SpanKind, StageEnergy, Step,
+    StepEnergy, TensorShape, TimeBase, TimeRange, Trace, TraceSource, Warning,
 };
-use jouletree_run::{Accounting, MeteredSeries, RunContents};
+use jouletree_run::{Accounting, EnergyOf, MeteredSeries, RunContents};
 
 pub struct Run {
     pub trace: Trace,
@@ -21,6 +21,7 @@ impl Run {
                 power: vec!["power.csv".into()],
                 rule: "recency".into(),
                 semantics: "half-open".into(),
+                energy: EnergyOf::Tree,
                 hold_ms: Some(0.1),
             },
             trace: &self.trace,
@@ -71,6 +72,23 @@ pub fn run() -> Run {
         counts,
     }];
 
+    let process = Process { pid: 7, command: vec!["python".into()], rank: Some("0".into()), ..Process::default() };
+    trace.program.processes = vec![Process::default(), process];
+    let span = |kind, name: &str, step, samples| ProgramSpan {
+        kind,
+        name: name.into(),
+        process: 1,
+        range: TimeRange { start: Nanos(near), end: Nanos(near + 9) },
+        step,
+        is_recorded: samples == Some(3),
+        samples,
+    };
+    trace.program.spans = vec![
+        span(SpanKind::Step, "train", Step(0), Some(3)),
+        span(SpanKind::Window, "eval ∑", Step::NONE, None),
+        span(SpanKind::Stage, "", Step::NONE, Some(0)),
+    ];
+
     let device = |device: &Device, measured: Option<f64>| DeviceEnergy {
         device: device.clone(),
         measured: measured.map(Joules),
@@ -85,16 +103,22 @@ pub fn run() -> Run {
     let entry = |device, op, energy| OpEnergy {
         device,
         op: OpId(op),
+        stage: device,
         energy: Joules(energy),
         busy: Nanos(3),
         count: u64::MAX,
     };
     let step = |device, step, energy| StepEnergy { device, step, energy: Joules(energy), busy: Nanos(4) };
+    let stage = |name: &str| StageEnergy {
+        name: name.into(),
+        devices: vec![device(&trace.devices[cpu], Some(1e-300)), device(&trace.devices[gpu], None)],
+    };
     let footprint = Footprint {
         sources: trace.sources.clone(),
         devices: vec![device(&trace.devices[cpu], Some(1e-300)), device(&trace.devices[gpu], None)],
         ops: trace.ops.clone(),
         energies: vec![entry(0, 2, 0.1), entry(0, 0, 1.0 / 3.0), entry(1, 1, 1e300)],
+        stages: ["", "pre-training"].map(stage).to_vec(),
         steps: vec![step(1, Step(3), 0.7), step(0, Step::NONE, 0.0)],
         model: trace.model.clone(),
         warnings: vec![Warning::new("host/gpu:0", "nothing metered it")],

@@ -1,0 +1,222 @@
+//! What a program tells about itself while it runs: its processes, steps, windows and stages.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Nanos, Step, TimeRange};
+
+/// What a program told about itself.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Program {
+    /// The processes that told something.
+    pub processes: Vec<Process>,
+    /// Their steps, windows and stages.
+    pub spans: Vec<ProgramSpan>,
+}
+
+/// A process of the program.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// The number of the process that started it.
+    #[serde(default)]
+    pub parent: u32,
+    /// Its command line.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// The version of Python.
+    #[serde(default)]
+    pub python: String,
+    /// Its rank in a distributed job.
+    #[serde(default)]
+    pub rank: Option<String>,
+    /// The frameworks that were recorded, with their versions.
+    #[serde(default)]
+    pub frameworks: std::collections::BTreeMap<String, String>,
+}
+
+/// A stretch of time that has a meaning to the program.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProgramSpan {
+    /// What it is.
+    pub kind: SpanKind,
+    /// Its name: that of a window or a stage, or what a step does (`train`, `evaluate`, `predict`).
+    pub name: Box<str>,
+    /// The index of its process in [`Program::processes`].
+    pub process: usize,
+    /// When it was. A stage that was not ended lasts until the next.
+    pub range: TimeRange,
+    /// The number of a step.
+    pub step: Step,
+    /// Whether the operations of a step were recorded.
+    pub is_recorded: bool,
+    /// How many samples a step worked on.
+    pub samples: Option<u64>,
+}
+
+/// What a [`ProgramSpan`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SpanKind {
+    /// A training step, a batch of an evaluation, an inference.
+    Step,
+    /// Something the program wanted measured.
+    Window,
+    /// A stage of the program, such as pre-training, from its beginning to the beginning of the next.
+    Stage,
+}
+
+/// A kind of span that is not one of [`SpanKind::ALL`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a kind of span; kinds are step, window and stage")]
+pub struct UnknownSpanKind(String);
+
+/// When a stage was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StageTime {
+    /// Its name; empty for the time before the first stage.
+    pub name: Box<str>,
+    /// When it was, in order.
+    pub ranges: Vec<TimeRange>,
+}
+
+impl SpanKind {
+    /// Every kind.
+    pub const ALL: [SpanKind; 3] = [SpanKind::Step, SpanKind::Window, SpanKind::Stage];
+
+    /// Its name as it is written in files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SpanKind::Step => "step",
+            SpanKind::Window => "window",
+            SpanKind::Stage => "stage",
+        }
+    }
+}
+
+impl fmt::Display for SpanKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for SpanKind {
+    type Err = UnknownSpanKind;
+    fn from_str(text: &str) -> Result<SpanKind, UnknownSpanKind> {
+        SpanKind::ALL
+            .into_iter()
+            .find(|kind| kind.as_str() == text)
+            .ok_or_else(|| UnknownSpanKind(text.to_owned()))
+    }
+}
+
+impl Program {
+    /// Whether nothing was told.
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// The steps of all processes.
+    pub fn steps(&self) -> impl Iterator<Item = &ProgramSpan> {
+        self.spans.iter().filter(|span| span.kind == SpanKind::Step)
+    }
+
+    /// When steps ran, in order and without overlap.
+    pub fn stepped(&self) -> Vec<TimeRange> {
+        united(self.steps().map(|step| step.range))
+    }
+
+    /// When steps ran whose operations were recorded, in order and without overlap.
+    pub fn recorded(&self) -> Vec<TimeRange> {
+        united(self.steps().filter(|step| step.is_recorded).map(|step| step.range))
+    }
+
+    /// When each stage was, in the order of their beginnings; none when the program told none. All time belongs to one
+    /// of them.
+    pub fn stages(&self) -> Vec<StageTime> {
+        let mut marks: Vec<(Nanos, &str)> = (self.spans.iter())
+            .filter(|span| span.kind == SpanKind::Stage)
+            .map(|span| (span.range.start, &*span.name))
+            .collect();
+        marks.sort_unstable();
+        // Every rank of a job tells the same.
+        marks.dedup_by_key(|(_, name)| *name);
+        if marks.is_empty() {
+            return Vec::new();
+        }
+        marks.insert(0, (Nanos::MIN, ""));
+        let ends = marks.iter().skip(1).map(|(start, _)| *start).chain([Nanos::MAX]).collect::<Vec<_>>();
+        let mut stages: Vec<StageTime> = Vec::new();
+        for ((start, name), end) in marks.into_iter().zip(ends) {
+            let range = TimeRange { start, end };
+            match stages.iter_mut().find(|stage| &*stage.name == name) {
+                Some(stage) => stage.ranges.push(range),
+                None => stages.push(StageTime { name: name.into(), ranges: vec![range] }),
+            }
+        }
+        stages
+    }
+
+    /// Adds what other processes told.
+    pub fn merge(&mut self, other: Program) {
+        let first = self.processes.len();
+        self.processes.extend(other.processes);
+        let moved = |span: ProgramSpan| ProgramSpan { process: span.process + first, ..span };
+        self.spans.extend(other.spans.into_iter().map(moved));
+    }
+}
+
+/// Ranges in order, those that overlap or touch made one.
+pub fn united(ranges: impl Iterator<Item = TimeRange>) -> Vec<TimeRange> {
+    let mut ranges: Vec<TimeRange> = ranges.filter(|range| !range.is_empty()).collect();
+    ranges.sort_unstable_by_key(|range| (range.start, range.end));
+    let mut united: Vec<TimeRange> = Vec::new();
+    for range in ranges {
+        match united.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => united.push(range),
+        }
+    }
+    united
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(start: i64, end: i64) -> TimeRange {
+        TimeRange { start: Nanos(start), end: Nanos(end) }
+    }
+
+    fn span(kind: SpanKind, name: &str, start: i64, end: i64) -> ProgramSpan {
+        let (step, is_recorded, samples) = (Step::NONE, end > 20, None);
+        ProgramSpan { kind, name: name.into(), process: 0, range: range(start, end), step, is_recorded, samples }
+    }
+
+    #[test]
+    fn recorded_steps_are_united() {
+        let steps = [(0, 10), (30, 40), (40, 50), (45, 60), (90, 90), (70, 80)];
+        let spans = steps.map(|(start, end)| span(SpanKind::Step, "train", start, end)).to_vec();
+        let program = Program { spans, ..Program::default() };
+        assert_eq!(program.recorded(), [range(30, 60), range(70, 80)]);
+        assert_eq!(program.stepped(), [range(0, 10), range(30, 60), range(70, 80)]);
+    }
+
+    #[test]
+    fn stages_take_all_time() {
+        let told = [("pre-training", 10), ("fine-tuning", 20), ("fine-tuning", 21), ("pre-training", 30)];
+        let spans = told.map(|(name, start)| span(SpanKind::Stage, name, start, start)).to_vec();
+        let stages = Program { spans, ..Program::default() }.stages();
+        let expected = [
+            ("", vec![range(i64::MIN, 10)]),
+            ("pre-training", vec![range(10, 20), range(30, i64::MAX)]),
+            ("fine-tuning", vec![range(20, 30)]),
+        ];
+        let expected = expected.map(|(name, ranges)| StageTime { name: name.into(), ranges });
+        assert_eq!(stages, expected);
+        assert_eq!(Program::default().stages(), []);
+    }
+}

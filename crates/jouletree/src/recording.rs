@@ -1,0 +1,198 @@
+//! Recording: a subject is watched, and what is seen goes to the journal of a run folder, until it ends.
+//!
+//! Nothing that goes wrong with recording harms a command: it runs to its end, and its exit status is passed on.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow};
+use jouletree_meter::Roots;
+use jouletree_meter::station::{Feed, Next, Watch};
+use jouletree_model::Nanos;
+use jouletree_run::{JournalWriter, RecordingHeader, RunFolder};
+use rustix::process::Signal;
+
+use crate::launch::{Environment, Launched};
+use crate::reader::{Granted, Reader};
+use crate::signals;
+use crate::windows::{self, Windows};
+
+/// How long a batch is waited for before the command is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long the last batches may take.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// What is recorded.
+pub enum Subject {
+    /// A command, and where it can ask about windows of its time.
+    Command(Box<Launched>, Option<windows::Socket>),
+    /// A process that runs already, or none.
+    Joined { pid: Option<u32>, signals: Receiver<Signal> },
+}
+
+impl Subject {
+    /// A command, started and held back, with these variables in its environment.
+    pub fn command(command: &[OsString], environment: &Environment) -> Result<Subject> {
+        // A program that cannot ask is recorded all the same.
+        let socket =
+            windows::Socket::make().map_err(|error| eprintln!("warning: there are no windows: {error}")).ok();
+        let mut environment = environment.clone();
+        environment.extend(socket.iter().map(|socket| (windows::SOCKET, socket.path().into())));
+        Ok(Subject::Command(Box::new(Launched::hold(command, &environment)?), socket))
+    }
+
+    /// A process that runs already, or the machine alone.
+    pub fn joined(pid: Option<u32>) -> Result<Subject> {
+        Ok(Subject::Joined { pid, signals: signals::listen_to_all()? })
+    }
+
+    /// The process that is watched.
+    pub fn pid(&self) -> Option<u32> {
+        match self {
+            Subject::Command(launched, _) => Some(launched.pid()),
+            Subject::Joined { pid, .. } => *pid,
+        }
+    }
+
+    /// Lets a command run.
+    pub fn go(&mut self) -> Result<()> {
+        match self {
+            Subject::Command(launched, _) => launched.go(),
+            Subject::Joined { .. } => Ok(()),
+        }
+    }
+
+    /// Where a command asks, as long as nobody answers there.
+    fn socket(&mut self) -> Option<windows::Socket> {
+        match self {
+            Subject::Command(_, socket) => socket.take(),
+            Subject::Joined { .. } => None,
+        }
+    }
+
+    /// Whether it has ended, and how a command did.
+    fn ended(&mut self, feed: &dyn Feed) -> Result<Option<Option<ExitStatus>>> {
+        match self {
+            Subject::Command(launched, _) => Ok(launched.ended()?.map(Some)),
+            Subject::Joined { pid, signals } => {
+                let is_over = pid.is_some() && feed.is_over();
+                Ok((is_over || signals.try_recv().is_ok()).then_some(None))
+            }
+        }
+    }
+
+    /// Waits for a command to end, without recording it.
+    pub fn outlive(&mut self) -> Result<Option<ExitStatus>> {
+        let Subject::Command(launched, _) = self else { return Ok(None) };
+        loop {
+            if let Some(status) = launched.ended()? {
+                return Ok(Some(status));
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+}
+
+/// What is being recorded, and where to.
+pub struct Recording {
+    feed: Box<dyn Feed>,
+    journal: JournalWriter,
+    /// Answers the command while it runs.
+    windows: Option<Windows>,
+    /// Why nothing more is recorded.
+    trouble: Option<anyhow::Error>,
+}
+
+impl Recording {
+    /// Begins to watch a subject and to write down what is seen, in a new folder.
+    pub fn begin(
+        reader: &Reader,
+        roots: &Roots,
+        subject: &mut Subject,
+        period: Nanos,
+        command: &[OsString],
+        output: &Path,
+    ) -> Result<Recording> {
+        let watch = Watch { pid: subject.pid(), period, grid: None };
+        let Granted { feed, period, why_longer } = reader.watch(watch)?;
+        if let Some(why) = why_longer {
+            eprintln!("warning: meters are read every {period}: {why}");
+        }
+        let command = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let header = RecordingHeader::new(roots, command, subject.pid(), &feed.sensors());
+        let header = header.with_period(period).with_share_source(feed.ending().share_source);
+        let journal = JournalWriter::create(output, &header)?;
+        let windows = subject.socket().and_then(|socket| Windows::at(socket, feed.as_ref(), period).ok());
+        Ok(Recording { feed, journal, windows, trouble: None })
+    }
+
+    /// Records until the subject ends, the time is over or recording fails.
+    pub fn follow(&mut self, subject: &mut Subject, duration: Option<Duration>) -> Result<Option<ExitStatus>> {
+        let begun = Instant::now();
+        loop {
+            if let Some(status) = subject.ended(self.feed.as_ref())? {
+                return Ok(status);
+            }
+            if duration.is_some_and(|duration| begun.elapsed() >= duration) {
+                return Ok(None);
+            }
+            if !self.take(LOOK) {
+                let trouble = self.trouble.get_or_insert_with(|| anyhow!("the meters stopped before their time"));
+                eprintln!("warning: recording ends here, the command goes on: {trouble:#}");
+                return subject.outlive();
+            }
+        }
+    }
+
+    /// Takes a batch, if there is one in time; says whether there may be more.
+    fn take(&mut self, wait: Duration) -> bool {
+        if self.trouble.is_some() {
+            return false;
+        }
+        let taken = match self.feed.next(wait) {
+            Ok(Next::Batch(batch)) => {
+                self.windows.iter().for_each(|windows| windows.take(&batch));
+                self.journal.append(&batch).map(|()| true).map_err(Into::into)
+            }
+            Ok(Next::NothingYet) => Ok(true),
+            Ok(Next::Ended) => Ok(false),
+            Err(error) => Err(error.into()),
+        };
+        taken.unwrap_or_else(|error| {
+            self.windows = None;
+            self.trouble = Some(error);
+            false
+        })
+    }
+
+    /// Takes what is left and makes a run of it.
+    pub fn finish(mut self, status: Option<ExitStatus>) -> Result<RunFolder> {
+        self.feed.stop();
+        let patience = Instant::now() + FAREWELL;
+        while self.take(LOOK) {
+            if Instant::now() >= patience {
+                self.trouble = Some(anyhow!("the meters do not answer any more"));
+                break;
+            }
+        }
+        drop(self.windows);
+        let run = self.journal.finish(&self.feed.ending(), status.map(Into::into))?;
+        match self.trouble {
+            Some(error) => Err(error.context(format!("the recording in {} is not whole", run.path().display()))),
+            None => Ok(run),
+        }
+    }
+}
+
+/// A folder of its own for each recording, named after what is recorded and the time.
+pub fn default_output(command: &[OsString], pid: Option<u32>) -> PathBuf {
+    let name = command.first().and_then(|program| Path::new(program).file_stem()).map_or_else(
+        || pid.map_or_else(|| "machine".to_owned(), |pid| format!("process-{pid}")),
+        |stem| stem.to_string_lossy().into_owned(),
+    );
+    let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
+    PathBuf::from(format!("jouletree-{name}-{now}"))
+}

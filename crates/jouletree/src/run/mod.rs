@@ -1,0 +1,84 @@
+//! `jouletree run`: a program is recorded as it is, and its joules are accounted to its layers and operations.
+//!
+//! Power is recorded as by `jouletree record`. Meanwhile the Python package, which the program's Python finds through its
+//! search path, has frameworks record what they do; afterwards both are aligned. Nothing of this harms the program.
+
+mod args;
+mod finish;
+mod gather;
+mod package;
+mod told;
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+
+use crate::launch::{self, Environment};
+use crate::recording::{Recording, Subject, default_output};
+use package::Package;
+
+pub use args::{EXAMPLES, RunArgs};
+pub use finish::opened;
+
+/// Where the processes of a run leave their traces, in its folder.
+const TRACES: &str = "traces";
+
+/// Runs the command.
+pub fn run(arguments: &RunArgs) -> Result<ExitCode> {
+    let output = arguments.output.clone().unwrap_or_else(|| named_after(&arguments.command));
+    let output = std::path::absolute(output).context("the current folder is not known")?;
+    let reader = arguments.reader.open()?;
+    let environment = environment(arguments, &output)?;
+    let mut subject = Subject::command(&arguments.command, &environment)?;
+    let roots = arguments.reader.roots();
+    let mut recording =
+        Recording::begin(&reader, &roots, &mut subject, arguments.period, &arguments.command, &output)?;
+    let traces = output.join(TRACES);
+    fs::create_dir(&traces).with_context(|| format!("cannot create {}", traces.display()))?;
+    say(arguments, || format!("recording to {}", shown(&output)));
+    subject.go()?;
+    let status = recording.follow(&mut subject, None)?;
+    // From here on Ctrl-C ends this program, too.
+    drop(subject);
+    let told = recording.finish(status).and_then(|run| finish::account(&run, arguments));
+    launch::passed_on(status, told)
+}
+
+/// What the program's Python needs to know.
+fn environment(arguments: &RunArgs, output: &Path) -> Result<Environment> {
+    let mut environment = Environment::new();
+    environment.insert("PYTHONPATH", Package::placed(&env::temp_dir())?.search_path()?);
+    environment.insert("JOULETREE_TRACES", output.join(TRACES).into());
+    environment.insert("JOULETREE_LEVEL", arguments.level.as_str().into());
+    environment.insert("JOULETREE_STEPS", arguments.plan().into());
+    environment.insert("JOULETREE_MAX_TRACE", arguments.max_trace.to_string().into());
+    if let Some(stage) = &arguments.stage {
+        environment.insert("JOULETREE_STAGE", stage.into());
+    }
+    Ok(environment)
+}
+
+/// A folder named after the script rather than after Python.
+fn named_after(command: &[OsString]) -> PathBuf {
+    let is_script = |word: &&OsString| Path::new(word).extension() == Some(OsStr::new("py"));
+    match command.iter().find(is_script) {
+        Some(script) => default_output(std::slice::from_ref(script), None),
+        None => default_output(command, None),
+    }
+}
+
+/// A path as people write it: without the current folder.
+fn shown(path: &Path) -> String {
+    let here = env::current_dir().unwrap_or_default();
+    path.strip_prefix(here).unwrap_or(path).display().to_string()
+}
+
+fn say(arguments: &RunArgs, text: impl FnOnce() -> String) {
+    if !arguments.quiet {
+        eprintln!("jouletree: {}", text());
+    }
+}

@@ -1,0 +1,108 @@
+//! The tables in which a process tells its steps, windows and stages. A row that was cut off is passed over.
+
+use std::path::Path;
+
+use jouletree_model::{Nanos, ProgramSpan, SpanKind, Step, TimeRange, Warning};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+/// A row of `steps.csv`.
+#[derive(Deserialize)]
+struct StepRow {
+    start_ns: i64,
+    end_ns: i64,
+    step: u32,
+    phase: String,
+    recorded: u8,
+    samples: Option<u64>,
+}
+
+/// A row of `windows.csv`.
+#[derive(Deserialize)]
+struct WindowRow {
+    start_ns: i64,
+    end_ns: i64,
+    name: String,
+    kind: String,
+}
+
+/// What a process told in its folder.
+pub fn spans(folder: &Path, warnings: &mut Vec<Warning>) -> Vec<ProgramSpan> {
+    let steps = rows::<StepRow>(&folder.join("steps.csv"), warnings).into_iter().map(|row| ProgramSpan {
+        kind: SpanKind::Step,
+        name: row.phase.into(),
+        process: 0,
+        range: TimeRange { start: Nanos(row.start_ns), end: Nanos(row.end_ns) },
+        step: Step(row.step),
+        is_recorded: row.recorded != 0,
+        samples: row.samples,
+    });
+    let windows = rows::<WindowRow>(&folder.join("windows.csv"), warnings).into_iter().filter_map(|row| {
+        let kind: SpanKind = row.kind.parse().ok()?;
+        // A window that was never ended was not measured; a stage lasts until the next.
+        let is_open = row.end_ns <= row.start_ns;
+        if kind == SpanKind::Step || (kind == SpanKind::Window && is_open) {
+            return None;
+        }
+        let end = if is_open { row.start_ns } else { row.end_ns };
+        Some(ProgramSpan {
+            kind,
+            name: row.name.into(),
+            process: 0,
+            range: TimeRange { start: Nanos(row.start_ns), end: Nanos(end) },
+            step: Step::NONE,
+            is_recorded: false,
+            samples: None,
+        })
+    });
+    steps.chain(windows).collect()
+}
+
+fn rows<R: DeserializeOwned>(file: &Path, warnings: &mut Vec<Warning>) -> Vec<R> {
+    let Ok(mut reader) = csv::ReaderBuilder::new().flexible(true).from_path(file) else { return Vec::new() };
+    let mut rows: Vec<R> = Vec::new();
+    let (mut wrong, mut count) = (0, 0_u64);
+    for row in reader.deserialize() {
+        count += 1;
+        match row {
+            Ok(row) => rows.push(row),
+            Err(_) => wrong += 1,
+        }
+    }
+    // The last row of a process that was killed is cut off, and nobody misses it.
+    if wrong > 1 {
+        let message = format!("{wrong} of {count} rows cannot be read and are left out");
+        warnings.push(Warning::new(file.display().to_string(), message));
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn steps_windows_and_stages_are_read_and_a_cut_row_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let steps = "start_ns,end_ns,step,phase,recorded,samples\n10,20,1,train,1,8\n20,30,2,train,0,\n30,4";
+        fs::write(folder.path().join("steps.csv"), steps).unwrap();
+        let windows = "start_ns,end_ns,name,kind,thread\n1,0,pre-training,stage,0\n5,9,\"a, b\",window,7\n6,0,open,window,7\n";
+        fs::write(folder.path().join("windows.csv"), windows).unwrap();
+        let mut warnings = Vec::new();
+        let spans = spans(folder.path(), &mut warnings);
+        let told: Vec<_> =
+            spans.iter().map(|span| (span.kind, &*span.name, span.range.end.0, span.samples)).collect();
+        assert_eq!(
+            told,
+            [
+                (SpanKind::Step, "train", 20, Some(8)),
+                (SpanKind::Step, "train", 30, None),
+                (SpanKind::Stage, "pre-training", 1, None),
+                (SpanKind::Window, "a, b", 9, None),
+            ]
+        );
+        assert!(spans[0].is_recorded && !spans[1].is_recorded);
+        assert_eq!(warnings, []);
+    }
+}
