@@ -1,7 +1,7 @@
 """Energy accounting for deep learning: where the joules of a training or an inference go.
 
-Most programs need nothing of this package: ``jouletree run -- python train.py`` measures them as they are. For those who
-want to know what a part of their own program takes::
+Most programs need nothing of this package: ``jouletree run -- python train.py`` measures them as they are. For those
+who want to know what a part of their own program takes::
 
     with jouletree.window("evaluation") as w:
         evaluate(model)

@@ -1,7 +1,7 @@
 """What a window took, in joules, by device, with its interval and its kind.
 
-The numbers are fetched when one of them is first asked for: asking for them right after the window takes some hundredths
-of a second, as the meters must reach its end, and asking later takes nothing.
+The numbers are fetched when one of them is first asked for: asking right after the window takes some hundredths of a
+second, as the meters must reach its end, and asking later takes nothing.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class DeviceEnergy:
         ours: float = row["ours_j"]
         #: The program's joules. A GPU that does not tell who uses it is taken to work for the program.
         self.joules: float = ours + self.unknown if "gpu:" in self.device else ours
-        #: They are not less, and not more, in 95 of 100 cases, as far as the program's share is right; what is unknown may
-        #: have been the program's, or not.
+        #: They are not less, and not more, in 95 of 100 cases, as far as the program's share is right; what is
+        #: unknown may have been the program's, or not.
         self.low: float = _part(ours, self.whole) * row["low_j"]
         self.high: float = _part(ours + self.unknown, self.whole) * row["high_j"]
 
@@ -93,7 +93,7 @@ class Measurement:
 
     @property
     def kind(self) -> str:
-        """``derived`` from what was measured, or ``estimated``; ``mixed`` where devices differ, ``unknown`` without any."""
+        """``derived`` from what was measured or ``estimated``; ``mixed`` where devices differ, ``unknown`` for none."""
         self._known()
         kinds = {device.kind for device in self._counted()}
         return kinds.pop() if len(kinds) == 1 else "mixed" if kinds else "unknown"

@@ -7,16 +7,18 @@ use while it lasts, so two that overlap both count what they have in common. Whe
 
 from __future__ import annotations
 
-import sys
+import os
 import threading
 import time
 
-from . import _recorder, _session
+from . import _devices, _recorder, _session
 from ._measurement import Measurement
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Optional, TypeVar, Union, overload
+
+    from ._conversation import Recorder
 
     F = TypeVar("F", bound=Callable[..., Any])
 
@@ -36,7 +38,7 @@ class Window:
         self.name = name
         self._sync = sync
         self._quiet = quiet
-        self._recorder: Optional[_recorder.Recorder] = None
+        self._recorder: Optional[Recorder] = None
         self._number = 0
         self._start_ns: Optional[int] = None
         #: What it took; ``None`` before its end, and where nobody measures.
@@ -52,7 +54,7 @@ class Window:
         self.measurement = None
         self._recorder = _session.guarded(_recorder.find)
         if self._sync:
-            _synchronise()
+            _devices.synchronise()
         self._start_ns = time.time_ns()
         if self._recorder is not None:
             try:
@@ -67,7 +69,7 @@ class Window:
         if self._start_ns is None:
             return self.measurement
         if self._sync:
-            _synchronise()
+            _devices.synchronise()
         start_ns, end_ns, self._start_ns = self._start_ns, time.time_ns(), None
         _closed(self)
         recorder, self._recorder = self._recorder, None
@@ -102,8 +104,8 @@ class Window:
 def window(name: str = "window", sync: bool = False, quiet: bool = False) -> Window:
     """A window to be used as ``with window("name") as w:`` or ``async with``.
 
-    With `sync`, work that was handed to GPUs is waited for at both its ends, so that what was asked for before is not in
-    it, and what was asked for inside is. A `quiet` one is measured, but not kept in the run.
+    With `sync`, work that was handed to GPUs is waited for at both ends, so that what was asked for before is not in it,
+    and what was asked for inside is. A `quiet` one is measured, but not kept in the run.
     """
     return Window(name, sync, quiet)
 
@@ -226,36 +228,8 @@ def _latest(name: str) -> Optional[Window]:
         return own[-1] if own else entries[-1][1] if entries else None
 
 
-def _measurement(recorder: _recorder.Recorder, name: str, number: int, start_ns: int, end_ns: int) -> Measurement:
+def _measurement(recorder: Recorder, name: str, number: int, start_ns: int, end_ns: int) -> Measurement:
     return Measurement(name, start_ns, end_ns, lambda: recorder.answer(number))
-
-
-def _synchronise() -> None:
-    """Waits for what the frameworks of this program have handed to their devices; imports none."""
-    for name, wait in (("torch", _wait_torch), ("jax", _wait_jax), ("tensorflow", _wait_tensorflow)):
-        framework = sys.modules.get(name)
-        if framework is not None:
-            _session.guarded(wait, framework)
-
-
-def _wait_torch(torch: Any) -> None:
-    for backend in (torch.cuda, getattr(torch, "xpu", None)):
-        if backend is not None and backend.is_available() and backend.is_initialized():
-            backend.synchronize()
-
-
-def _wait_jax(jax: Any) -> None:
-    for array in jax.live_arrays():
-        if not array.is_deleted():
-            array.block_until_ready()
-    jax.effects_barrier()
-
-
-def _wait_tensorflow(tensorflow: Any) -> None:
-    # TensorFlow 2.15 has it, older ones wait for their devices where results are read.
-    wait = getattr(getattr(tensorflow.test, "experimental", None), "sync_devices", None)
-    if wait is not None:
-        wait()
 
 
 def _reborn() -> None:
@@ -265,4 +239,4 @@ def _reborn() -> None:
     _names.clear()
 
 
-_recorder.os.register_at_fork(after_in_child=_reborn)
+os.register_at_fork(after_in_child=_reborn)

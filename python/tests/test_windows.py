@@ -94,7 +94,8 @@ def test_windows_nest_and_are_told_at_once(world: World, recorded: bool) -> None
             busy(0.1)
         m = jouletree.end_window(handle)
         tell(outer=outer.joules, inner=inner.joules, after=m.joules, low=m.low, high=m.high, kind=m.kind, text=str(m),
-             seconds=m.seconds, watts=m.watts, complete=m.complete, devices=[(d.device, d.kind, d.joules) for d in m.devices])
+             seconds=m.seconds, watts=m.watts, complete=m.complete,
+             devices=[(d.device, d.kind, d.joules) for d in m.devices])
         """,
         recorded,
     )
@@ -336,7 +337,7 @@ def test_many_windows_that_nobody_asks_about_cost_little(world: World) -> None:
 def test_import_is_quick_and_loads_nothing(world: World) -> None:
     told = world.run(
         """
-        import importlib, subprocess
+        import subprocess
         loaded = [name for name in sys.modules if name.startswith("jouletree.")]
         times = [
             float(subprocess.check_output([sys.executable, "-c",

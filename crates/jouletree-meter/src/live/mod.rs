@@ -28,6 +28,8 @@ use window::Window;
 pub const KEPT: Nanos = Nanos(10_000_000_000);
 /// A sensor may be late by this beyond what its period explains; then it is answered without.
 const PATIENCE: Nanos = Nanos(300_000_000);
+/// A sensor of which nothing was heard by then is lost.
+const BEGINNING: Nanos = Nanos(1_000_000_000);
 /// Who has not told a share for so long will not.
 const SHARES_LATE: Nanos = Nanos(1_000_000_000);
 /// Shares are kept for this many periods of the slowest sensor beyond [`KEPT`]: points are final some readings later.
@@ -210,7 +212,7 @@ impl Live {
 
     /// Whether what is known of a sensor reaches an instant.
     fn reach(&self, course: &Course, end: Nanos) -> Reach {
-        let Some((_, newest)) = self.seen else { return Reach::NotYet };
+        let Some((first, newest)) = self.seen else { return Reach::NotYet };
         let Some(now) = self.anchors.wall(newest) else { return Reach::NotYet };
         let own = course.info.period + course.info.quality.lag;
         let is_late = |by: Nanos| now - end > by;
@@ -218,7 +220,7 @@ impl Live {
         if !last.is_some_and(|last| last.time >= end) {
             return match () {
                 // What comes next is after the end, and nothing is known until then.
-                () if is_gap && last.is_some() && is_late(own) => Reach::Known,
+                () if is_gap && is_late(own) && (last.is_some() || newest - first > BEGINNING) => Reach::Known,
                 () if is_late(still_after(&course.info) + own + PATIENCE) => Reach::Late,
                 () => Reach::NotYet,
             };

@@ -11,9 +11,8 @@ import jouletree
 
 def counter():
     """The microjoules of the processor, straight from the machine."""
-    (zone,) = [
-        path for path in glob.glob(sys.argv[1] + "/class/powercap/intel-rapl:*/name") if open(path).read() == "package-0\n"
-    ]
+    names = glob.glob(sys.argv[1] + "/class/powercap/intel-rapl:*/name")
+    (zone,) = [name for name in names if open(name).read() == "package-0\n"]
     with open(os.path.join(os.path.dirname(zone), "energy_uj")) as file:
         return int(file.read())
 
@@ -54,4 +53,5 @@ after = counter()
 asked = time.perf_counter()
 outer.joules
 waited = time.perf_counter() - asked
-json.dump({"counted": (after - before) * 1e-6, "waited": waited, "windows": [told(m) for m in [*results, outer.measurement]]}, sys.stdout)
+windows = [told(m) for m in [*results, outer.measurement]]
+json.dump({"counted": (after - before) * 1e-6, "waited": waited, "windows": windows}, sys.stdout)
