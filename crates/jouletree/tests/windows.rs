@@ -74,8 +74,9 @@ fn assert_true(output: &Value, player: &Player) {
         );
     }
     assert!((number(output, "counted") - cpu(outer, "whole")).abs() < 2.0 * tick, "{output}");
-    // Who works has more of the processor than who sleeps.
-    assert!(cpu(&inner[1], "joules") > 2.0 * cpu(&inner[3], "joules"), "{output}");
+    // By the time that it ran; on a machine that is stolen from, its part of what is left is larger.
+    let (found, wanted) = (cpu(outer, "joules") + cpu(outer, "unknown"), 60.0 * number(output, "part"));
+    assert!(found > 0.7 * wanted - 2.0 && cpu(outer, "joules") < 3.0 * wanted + 2.0, "{found} {wanted}: {output}");
 }
 
 #[test]

@@ -217,7 +217,7 @@ impl Live {
         let own = course.info.period + course.info.quality.lag;
         let is_late = |by: Nanos| now - end > by;
         let (last, is_gap) = course.known_until();
-        if !last.is_some_and(|last| last.time >= end) {
+        if last.is_none_or(|last| last.time < end) {
             return match () {
                 // What comes next is after the end, and nothing is known until then.
                 () if is_gap && is_late(own) && (last.is_some() || newest - first > BEGINNING) => Reach::Known,

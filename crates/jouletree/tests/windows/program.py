@@ -41,6 +41,7 @@ def told(measurement):
 # The first window waits for the meters.
 jouletree.end_window(jouletree.begin_window("ready"))
 results = []
+ran = time.process_time()
 before = counter()
 with jouletree.window("outer") as outer:
     for name, work in [("first", busy), ("second", time.sleep), ("third", busy)]:
@@ -50,8 +51,10 @@ with jouletree.window("outer") as outer:
         work(0.05)
         results += [inner.measurement, jouletree.end_window(handle)]
 after = counter()
+ran = time.process_time() - ran
 asked = time.perf_counter()
 outer.joules
 waited = time.perf_counter() - asked
 windows = [told(m) for m in [*results, outer.measurement]]
-json.dump({"counted": (after - before) * 1e-6, "waited": waited, "windows": windows}, sys.stdout)
+counted = (after - before) * 1e-6
+json.dump({"counted": counted, "waited": waited, "part": ran / os.cpu_count(), "windows": windows}, sys.stdout)
