@@ -6,9 +6,9 @@ FUZZ_SECONDS ?= 60
 export PYTHONDONTWRITEBYTECODE := 1
 
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
-JOULETREE := $(TARGET_DIR)/release/jouletree
 SAMPLE := examples/sample
-DEMO_RUN := $(TARGET_DIR)/demo/run
+# TensorFlow 2.15 ends with Python 3.11.
+ENVIRONMENTS := $(shell $(PYTHON) -c 'import sys; print("" if sys.version_info >= (3, 12) else "tensorflow-2.15")' 2>/dev/null) frameworks
 
 .DEFAULT_GOAL := help
 
@@ -17,15 +17,27 @@ help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: demo
-demo: toolchain ## Build jouletree and account the sample trace
-	$(CARGO) build --release --locked -p jouletree
-	@rm -rf '$(DEMO_RUN)' && mkdir -p '$(dir $(DEMO_RUN))'
-	'$(JOULETREE)' account $(SAMPLE)/timeline-5.json.gz --power $(SAMPLE)/power.csv -o '$(DEMO_RUN)'
-	'$(JOULETREE)' show '$(DEMO_RUN)' --by op --summarize --top 10
+demo: toolchain python ## Train a small BERT under jouletree and see where its joules went
+	@CARGO='$(CARGO)' PYTHON='$(PYTHON)' tools/demo.sh '$(TARGET_DIR)'
 
 .PHONY: test
-test: format lint licences text sample ## Run every check and every test
+test: format lint licences text sample test-rust test-python ## Run every check and every test
+
+.PHONY: test-rust
+test-rust: toolchain
 	$(CARGO) test --workspace --locked
+
+# With real frameworks, each in an environment of its own that is kept in the user's cache folder. PYTEST passes
+# arguments on: make test-python PYTEST='-k torch'
+.PHONY: test-python
+test-python: toolchain python
+	$(CARGO) build --locked -p jouletree
+	@for name in $(ENVIRONMENTS); do \
+		environment=$$($(PYTHON) tools/environment.py $$name) || exit 1; \
+		echo "tests in environment $$name"; \
+		JOULETREE_BINARY='$(abspath $(TARGET_DIR))/debug/jouletree' $$environment -m pytest -q -p no:cacheprovider \
+			python/tests $(PYTEST) || exit 1; \
+	done
 
 # The peers live in an environment of their own. BENCH passes arguments on: make bench BENCH='align --quick'
 BENCH_VENV := $(TARGET_DIR)/bench-venv
@@ -42,6 +54,16 @@ $(BENCH_VENV)/ready: benches/requirements.txt | python
 .PHONY: fuzz
 fuzz: toolchain ## Fuzz every reader, each for FUZZ_SECONDS (60)
 	@CARGO='$(CARGO)' TARGET_DIR='$(abspath $(TARGET_DIR))' tools/fuzz.sh '$(FUZZ_SECONDS)'
+
+# What users install: the wheel is built, installed into an empty environment and tried.
+.PHONY: package
+package: toolchain python ## Build the Python package and try it in an empty environment
+	@PYTHON='$(PYTHON)' TARGET_DIR='$(abspath $(TARGET_DIR))' tools/package.sh
+
+.PHONY: bench-overhead
+bench-overhead: toolchain python ## Measure what recording costs a training step, level by level
+	$(CARGO) build --release --locked -p jouletree
+	@PYTHON='$(PYTHON)' JOULETREE_BINARY='$(abspath $(TARGET_DIR))/release/jouletree' $(PYTHON) benches/overhead/overhead.py $(BENCH)
 
 .PHONY: install
 install: toolchain ## Install the jouletree command for this user

@@ -1,8 +1,14 @@
-"""Hooks into imports: an adapter is told when its framework has been imported, and never imports it itself."""
+"""Hooks into imports: an adapter is told when its framework has been imported, and never imports it itself.
+
+The import system marks the specification of a module while it is being imported, and unmarks it at the end. An awaited
+module gets a specification that notices this; its finder, its loader and the traceback of whatever goes wrong in
+it stay as they are without us. As soon as the module is there its specification is an ordinary one again.
+"""
 
 from __future__ import annotations
 
 import sys
+from _thread import get_ident
 from ._session import guarded
 
 TYPE_CHECKING = False
@@ -12,63 +18,72 @@ if TYPE_CHECKING:
 
     Adapter = Callable[[ModuleType], None]
 
+#: `importlib.machinery.ModuleSpec`, without the modules that its import brings.
+_ModuleSpec = type(sys.__spec__)
+
 _adapters: dict[str, list[Adapter]] = {}
 
 
 def when_imported(name: str, adapter: Adapter) -> None:
-    """Calls `adapter` with the module of this name after it was imported, or now if it was already."""
+    """Calls `adapter` with the module of this name after it was imported, once, or now if it was already."""
     module = sys.modules.get(name)
     if module is not None and not getattr(getattr(module, "__spec__", None), "_initializing", False):
         guarded(adapter, module)
         return
-    if not _adapters:
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())  # type: ignore[arg-type]
     _adapters.setdefault(name, []).append(adapter)
 
 
 class _Finder:
-    """Finds modules as the other finders do, and has the awaited ones tell when they were loaded."""
+    """Finds awaited modules as the other finders do."""
 
     def __init__(self) -> None:
-        self._finding: set[str] = set()
+        # What is being found, by thread: the others are asked through the same list that this one is in.
+        self._finding: set[tuple[int, str]] = set()
 
-    def find_spec(self, name: str, path: Optional[Sequence[str]], target: Optional[ModuleType] = None) -> Any:
-        if name not in _adapters or name in self._finding:
+    def find_spec(self, name: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None) -> Any:
+        if name not in _adapters:
             return None
-        self._finding.add(name)
+        this = (get_ident(), name)
+        if this in self._finding:
+            return None
+        self._finding.add(this)
         try:
-            for finder in sys.meta_path:
+            for finder in list(sys.meta_path):
                 find = getattr(finder, "find_spec", None)
                 if finder is self or find is None:
                     continue
                 spec = find(name, path, target)
                 if spec is not None:
-                    if spec.loader is not None and hasattr(spec.loader, "exec_module"):
-                        spec.loader = _Loader(spec.loader, name)
+                    # A folder without code that happens to have the name is not the framework.
+                    if type(spec) is _ModuleSpec and spec.loader is not None:
+                        spec.__class__ = _AwaitedSpec
                     return spec
         finally:
-            self._finding.discard(name)
+            self._finding.discard(this)
         return None
 
 
-class _Loader:
-    """A loader that calls the adapters after the module was executed; in everything else it is the other one."""
+class _AwaitedSpec(_ModuleSpec):
+    """A specification that calls the adapters when its module has been imported."""
 
-    def __init__(self, loader: Any, name: str) -> None:
-        self._loader = loader
-        self._name = name
+    @property
+    def _initializing(self) -> bool:
+        return bool(self.__dict__.get("_initializing", False))
 
-    def create_module(self, spec: Any) -> Any:
-        return self._loader.create_module(spec)
+    @_initializing.setter
+    def _initializing(self, now: bool) -> None:
+        before = self._initializing
+        self.__dict__["_initializing"] = now
+        if before and not now:
+            self.__class__ = _ModuleSpec
+            module = sys.modules.get(self.name)
+            # A module that could not be imported is not there.
+            if module is not None:
+                for adapter in _adapters.pop(self.name, ()):
+                    guarded(adapter, module)
 
-    def exec_module(self, module: ModuleType) -> None:
-        # The module sees its own loader, so that what asks it for data gets an answer.
-        if module.__spec__ is not None:
-            module.__spec__.loader = self._loader
-        module.__loader__ = self._loader
-        self._loader.exec_module(module)
-        for adapter in _adapters.get(self._name, ()):
-            guarded(adapter, module)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._loader, name)
+# What asks for the class of a specification sees the usual name.
+_AwaitedSpec.__name__ = _AwaitedSpec.__qualname__ = "ModuleSpec"

@@ -10,6 +10,7 @@ import atexit
 import os
 import sys
 import time
+from _thread import allocate_lock
 from ._plan import StepPlan
 
 TYPE_CHECKING = False
@@ -28,7 +29,7 @@ _ROWS = 2048
 _SECONDS = 1.0
 
 _STEP_COLUMNS = "start_ns,end_ns,step,phase,recorded,samples"
-_SPAN_COLUMNS = "start_ns,end_ns,lane,op,type,pass"
+_SPAN_COLUMNS = "start_ns,end_ns,device,lane,op,type,pass"
 _WINDOW_COLUMNS = "start_ns,end_ns,name,kind,thread"
 
 
@@ -42,6 +43,7 @@ class Table:
         self._rows: list[str] = []
         self._written = time.monotonic()
         self._begun = False
+        self._writing = allocate_lock()
 
     def add(self, row: str) -> None:
         """Adds a row, whose fields are already joined and quoted."""
@@ -52,8 +54,20 @@ class Table:
 
     def write(self) -> None:
         """Writes what was kept back."""
-        rows, self._rows = self._rows, []
+        # One at a time; who comes meanwhile leaves its rows to the next. It may be this very thread, in the handler of
+        # a signal.
+        if not self._writing.acquire(False):
+            return
+        try:
+            self._write()
+        finally:
+            self._writing.release()
+
+    def _write(self) -> None:
         self._written = time.monotonic()
+        rows = self._rows[:]
+        # Other threads add to the same list.
+        del self._rows[: len(rows)]
         if not rows:
             return
         try:
@@ -69,6 +83,7 @@ class Table:
         """Forgets what was kept back: it belongs to the process that this one was forked from."""
         self._rows.clear()
         self._begun = False
+        self._writing = allocate_lock()
 
 
 class Session:
@@ -83,7 +98,8 @@ class Session:
         #: How many bytes of traces this process may still write.
         self.room = max_trace
         self.pid = os.getpid()
-        self._folder: Optional[str] = None
+        self._folder = self._new_folder()
+        self._made = False
         self._files = 0
         self._warned: set[str] = set()
         self._step = 0
@@ -102,11 +118,15 @@ class Session:
 
     def folder(self) -> str:
         """The folder of this process, made when it is first needed."""
-        if self._folder is None:
-            self._folder = os.path.join(self.root, f"{self.pid}-{time.time_ns()}")
+        if not self._made:
+            # Threads that come at the same time make the same one.
             os.makedirs(self._folder, exist_ok=True)
+            self._made = True
             self._describe()
         return self._folder
+
+    def _new_folder(self) -> str:
+        return os.path.join(self.root, f"{self.pid}-{time.time_ns()}")
 
     def new_file(self, name: str) -> str:
         """The path of a new file; ``{}`` in its name becomes a number of its own."""
@@ -116,12 +136,16 @@ class Session:
     def uses(self, framework: str, version: str) -> None:
         """Notes a framework that was recorded."""
         self._frameworks[framework] = version
-        if self._folder is not None:
+        if self._made:
             self._describe()
 
     def next_step(self) -> int:
         """The number of the step that begins now: steps are numbered from 1 through the whole process."""
         self._step += 1
+        return self._step
+
+    def steps_begun(self) -> int:
+        """How many steps have begun so far."""
         return self._step
 
     def wants(self, step: int) -> bool:
@@ -143,7 +167,7 @@ class Session:
 
     def ran_module(self, path: str, start_ns: int, end_ns: int, lane: int, kind: str, passed: str) -> None:
         """Notes that a module was active; spans of one lane nest."""
-        self.spans.add(f"{start_ns},{end_ns},{lane},{quoted(path)},{quoted(kind)},{passed}")
+        self.spans.add(f"{start_ns},{end_ns},cpu:0,{lane},{quoted(path)},{quoted(kind)},{passed}")
 
     def wrote(self, path: str) -> None:
         """Notes a trace file, which takes from the room for traces."""
@@ -214,7 +238,8 @@ class Session:
     def reborn(self) -> None:
         """Becomes the session of a process that was forked: nothing of the parent's is written again."""
         self.pid = os.getpid()
-        self._folder = None
+        self._folder = self._new_folder()
+        self._made = False
         self._step = 0
         self._warned.clear()
         for table in self._tables:
@@ -228,19 +253,20 @@ class Session:
         return table
 
     def _describe(self) -> None:
-        import json
-
-        about = {
-            "pid": self.pid,
-            "parent": os.getppid(),
-            "command": getattr(sys, "orig_argv", None) or sys.argv,
-            "python": sys.version.split()[0],
-            "rank": os.environ.get("RANK"),
-            "frameworks": self._frameworks,
-        }
+        # Python 3.9 has neither while it starts.
+        command = getattr(sys, "orig_argv", None) or getattr(sys, "argv", [])
+        rank = os.environ.get("RANK")
+        frameworks = (f"{in_json(name)}: {in_json(version)}" for name, version in self._frameworks.items())
+        about = (
+            f'{{"pid": {self.pid}, "parent": {os.getppid()}, '
+            f'"command": [{", ".join(map(in_json, command))}], '
+            f'"python": {in_json(sys.version.split()[0])}, '
+            f'"rank": {"null" if rank is None else in_json(rank)}, '
+            f'"frameworks": {{{", ".join(frameworks)}}}}}\n'
+        )
         try:
-            with open(os.path.join(self._folder or "", "process.json"), "w", encoding="utf-8") as file:
-                json.dump(about, file)
+            with open(os.path.join(self._folder, "process.json"), "w", encoding="utf-8") as file:
+                file.write(about)
         except OSError:
             pass
 
@@ -262,13 +288,14 @@ def begin() -> Optional[Session]:
     try:
         plan = StepPlan(os.environ.get(STEPS, "1.."))
         room = int(os.environ.get(MAX_TRACE, str(2 << 30)))
-        _current = Session(root, os.environ.get(LEVEL, "op"), plan, room, os.environ.get(STAGE))
+        _current = Session(os.path.abspath(root), os.environ.get(LEVEL, "op"), plan, room, os.environ.get(STAGE))
     except (OSError, ValueError) as error:
         print(f"jouletree: this process is recorded without its operations: {error}", file=sys.stderr)
         return None
     atexit.register(_current.end)
     os.register_at_fork(after_in_child=_current.reborn)
     _see_hard_exits(_current)
+    _see_replacements(_current)
     return _current
 
 
@@ -277,10 +304,29 @@ def _see_hard_exits(session: Session) -> None:
     leave = os._exit
 
     def _exit(status: int) -> None:
-        guarded(session.end)
-        leave(status)
+        try:
+            guarded(session.end)
+        finally:
+            leave(status)
 
+    _exit.__doc__ = leave.__doc__
     os._exit = _exit  # type: ignore[assignment]
+
+
+def _see_replacements(session: Session) -> None:
+    """A program that becomes another one by ``os.exec…`` skips it, too; but the call may fail, and it goes on."""
+
+    def before(replace: Callable[..., Any]) -> Callable[..., Any]:
+        def replacing(*arguments: Any, **options: Any) -> Any:
+            guarded(session.write)
+            return replace(*arguments, **options)
+
+        replacing.__name__, replacing.__doc__ = replace.__name__, replace.__doc__
+        return replacing
+
+    # The others of the family call these two.
+    os.execv = before(os.execv)  # type: ignore[assignment]
+    os.execve = before(os.execve)  # type: ignore[assignment]
 
 
 def guarded(action: Callable[..., Any], *arguments: Any) -> Any:
@@ -299,3 +345,21 @@ def quoted(text: str) -> str:
     if "," in text or '"' in text or "\n" in text:
         return '"' + text.replace('"', '""') + '"'
     return text
+
+
+def in_json(text: str) -> str:
+    """A string of JSON.
+
+    To import a module for it would not do: in a process that was forked while another thread was importing that module,
+    the import would wait for ever.
+    """
+    return '"' + "".join(map(_in_json, str(text))) + '"'
+
+
+def _in_json(letter: str) -> str:
+    if letter in '"\\':
+        return "\\" + letter
+    if "\ud800" <= letter <= "\udfff":
+        # Not text at all, such as an argument in another encoding.
+        return "\ufffd"
+    return letter if letter >= " " else f"\\u{ord(letter):04x}"

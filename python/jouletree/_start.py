@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from ._imports import when_imported
-from ._session import begin
+from ._session import begin, current
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Callable
 
 #: Modules whose import brings an adapter, and the adapter: a module of this package with a function ``adapt``.
 ADAPTERS = {
@@ -27,10 +32,19 @@ def start() -> None:
         when_imported(framework, _adapter(adapter))
 
 
-def _adapter(name: str):  # type: ignore[no-untyped-def]
-    def adapt(module) -> None:  # type: ignore[no-untyped-def]
+def _adapter(name: str) -> Callable[[ModuleType], None]:
+    def adapt(framework: ModuleType) -> None:
         import importlib
 
-        importlib.import_module(f"jouletree.{name}").adapt(module)
+        try:
+            importlib.import_module(f"jouletree.{name}").adapt(framework)
+        except Exception as error:  # noqa: BLE001: most likely a version that is not as the adapter knows it
+            session = current()
+            if session is not None:
+                version = getattr(framework, "__version__", "of an unknown version")
+                session.warn(
+                    f"{framework.__name__} {version} is not known to this version of jouletree, "
+                    f"which records power but none of its operations ({type(error).__name__}: {error})"
+                )
 
     return adapt

@@ -28,7 +28,7 @@ mod zone;
 pub use fault::{Fault, Mishap};
 pub use layout::{Layout, ZoneSpec};
 pub use parse::ScriptError;
-pub use play::{Fake, FakeError, Oracle, Player};
+pub use play::{Fake, FakeError, Oracle, Player, busy_clock};
 pub use power::{Power, Segment, Shape, Step};
 pub use script::{Script, Start};
 pub use ticks::LONGEST_TICK;

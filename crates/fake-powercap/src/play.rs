@@ -1,6 +1,7 @@
 //! Playing a script, by the clock or step by step.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -128,6 +129,19 @@ impl Fake {
         Ok(())
     }
 
+    /// Plays as fast as a clock of any kind goes, until told to stop.
+    fn follow(
+        &mut self,
+        mut clock: impl FnMut() -> Duration,
+        is_over: impl Fn() -> bool,
+    ) -> Result<(), FakeError> {
+        while !is_over() {
+            thread::sleep(Duration::from_millis(1));
+            self.advance_to(clock())?;
+        }
+        Ok(())
+    }
+
     /// Plays by the clock, from `begun` on, until told to stop.
     pub fn play(&mut self, begun: Instant, mut is_over: impl FnMut(&Fake) -> bool) -> Result<(), FakeError> {
         while !is_over(self) {
@@ -165,6 +179,17 @@ impl Player {
         Player { begun, oracle, latest, stop, thread: Some(thread) }
     }
 
+    /// Begins to play by another clock: counters then follow whatever that clock follows, such as [`busy_clock`].
+    pub fn follow(mut fake: Fake, clock: impl FnMut() -> Duration + Send + 'static) -> Player {
+        let (begun, stop, oracle) = (Instant::now(), Arc::new(AtomicBool::new(false)), fake.oracle.clone());
+        let (stopped, latest) = (Arc::clone(&stop), Arc::clone(&fake.latest));
+        let thread = thread::spawn(move || {
+            fake.follow(clock, || stopped.load(Ordering::Relaxed))?;
+            Ok(fake)
+        });
+        Player { begun, oracle, latest, stop, thread: Some(thread) }
+    }
+
     /// How long it has played.
     pub fn elapsed(&self) -> Duration {
         self.begun.elapsed()
@@ -196,6 +221,27 @@ impl Drop for Player {
             let _ = thread.join();
         }
     }
+}
+
+/// A clock that goes as the processors of this machine work: by a second for each second that one of them is busy, and a
+/// tenth of that for each second that passes.
+pub fn busy_clock() -> impl FnMut() -> Duration {
+    let (begun, at_first) = (Instant::now(), busy_time().unwrap_or_default());
+    move || {
+        let busy = busy_time().map_or(Duration::ZERO, |busy| busy.saturating_sub(at_first));
+        busy + begun.elapsed() / 10
+    }
+}
+
+/// What the processors of this machine have worked since it was started, in ticks of ten milliseconds.
+fn busy_time() -> Option<Duration> {
+    let text = fs::read_to_string("/proc/stat").ok()?;
+    let ticks: Vec<u64> =
+        text.lines().next()?.split_whitespace().skip(1).map_while(|word| word.parse().ok()).collect();
+    // All but idle and waiting; the time of guests is in that of users.
+    let busy =
+        ticks.iter().take(8).enumerate().filter(|(place, _)| !matches!(place, 3 | 4)).map(|(_, ticks)| ticks);
+    Some(Duration::from_millis(busy.sum::<u64>().saturating_mul(10)))
 }
 
 fn oracle(specs: &[ZoneSpec], script: &Script) -> Oracle {

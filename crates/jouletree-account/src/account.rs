@@ -112,8 +112,9 @@ pub fn account(trace: &Trace, power: &[Metered<'_>], semantics: Semantics) -> Re
             work.account(device, metered.map(|metered| (metered.kind, metered.series)), &[TimeRange::ALL])
         };
         let accounts: Vec<DeviceAccount> = devices.par_iter().map(account).collect();
-        for account in &accounts {
-            footprint.warnings.extend(account.warnings());
+        // That nothing ran is told by whoever expected otherwise.
+        if extent.is_some() {
+            footprint.warnings.extend(accounts.iter().filter_map(DeviceAccount::warning));
         }
         footprint.devices = accounts.iter().map(|account| account.balance.clone()).collect();
         book(&mut footprint, 0, &accounts);
@@ -355,7 +356,7 @@ fn count_uncovered(lanes: &[&Lane], spans: &[PowerSpan], stage: &[TimeRange], ta
 
 impl DeviceAccount {
     /// What the user should know about it.
-    fn warnings(&self) -> Option<Warning> {
+    fn warning(&self) -> Option<Warning> {
         let DeviceAccount { balance, events, is_shared, .. } = self;
         let message = if balance.measured.is_none() {
             format!("{events} events and no power: their energy is not known")

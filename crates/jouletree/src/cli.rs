@@ -302,6 +302,8 @@ pub enum By {
     Device,
     /// Training steps
     Step,
+    /// What steps do: train, evaluate, predict
+    Phase,
     /// Stages of the program: pre-training, fine-tuning, prediction
     Stage,
     /// Windows that the program wanted measured

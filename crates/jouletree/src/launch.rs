@@ -10,12 +10,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
-use std::sync::mpsc::Receiver;
 
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, waitid};
 
-use crate::signals;
+use crate::signals::{self, Listener};
 
 /// The hidden verb by which this program starts a command.
 pub const VERB: &str = "launch";
@@ -29,7 +28,7 @@ pub type Environment = BTreeMap<&'static str, OsString>;
 /// A command of the user's that was started.
 pub struct Launched {
     child: Child,
-    signals: Receiver<Signal>,
+    signals: Listener,
     is_held: bool,
 }
 

@@ -5,7 +5,6 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
@@ -13,11 +12,10 @@ use jouletree_meter::Roots;
 use jouletree_meter::station::{Feed, Next, Watch};
 use jouletree_model::Nanos;
 use jouletree_run::{JournalWriter, RecordingHeader, RunFolder};
-use rustix::process::Signal;
 
 use crate::launch::{Environment, Launched};
 use crate::reader::{Granted, Reader};
-use crate::signals;
+use crate::signals::{self, Listener};
 use crate::windows::{self, Windows};
 
 /// How long a batch is waited for before the command is looked at.
@@ -30,7 +28,7 @@ pub enum Subject {
     /// A command, and where it can ask about windows of its time.
     Command(Box<Launched>, Option<windows::Socket>),
     /// A process that runs already, or none.
-    Joined { pid: Option<u32>, signals: Receiver<Signal> },
+    Joined { pid: Option<u32>, signals: Listener },
 }
 
 impl Subject {

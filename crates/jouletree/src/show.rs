@@ -85,7 +85,9 @@ fn run_view(run: &RunFolder, footprint: &Footprint, by: By, arguments: &ViewArgs
         (By::Window, Format::Table) => Ok(program::window_table(&told()?.windows())),
         (By::Window, Format::Json) => json::written(&told()?.windows()),
         (By::Window, Format::Csv) => tables::csv(&told()?.windows()),
-        (By::Step, Format::Table) if !program.is_empty() => Ok(program::phase_table(&told()?.phases())),
+        (By::Phase, Format::Table) => Ok(program::phase_table(&told()?.phases())),
+        (By::Phase, Format::Json) => json::written(&told()?.phases()),
+        (By::Phase, Format::Csv) => tables::csv(&told()?.phases()),
         _ if arguments.all_steps => {
             let factor = told()?.scale().map_or(1.0, |scale| scale.factor);
             view(&footprint.scaled(factor), by, arguments)
@@ -125,7 +127,9 @@ pub fn view(footprint: &Footprint, by: By, view: &ViewArgs) -> Result<String> {
         (Format::Csv, By::Device) => tables::csv(&json::device_rows(footprint)),
         (Format::Csv, By::Step) => tables::csv(&json::step_rows(footprint)),
         (Format::Csv, By::Stage) => tables::csv(&program::stages(footprint)),
-        (_, By::Window) => bail!("windows are told by programs that ran under `jouletree run`; this run has none"),
+        (_, By::Window | By::Phase) => {
+            bail!("windows and phases are told by programs that ran under `jouletree run`; this run has none")
+        }
     }
 }
 

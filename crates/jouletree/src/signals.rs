@@ -1,30 +1,34 @@
 //! Signals: who is told to end does so in order, or passes it on.
 
 use std::io::IsTerminal;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, TryIter, TryRecvError, channel};
+use std::sync::{Arc, Weak};
 use std::thread;
 
 use anyhow::{Context, Result};
 use rustix::process::Signal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
 
 /// Takes the signals that end programs and passes them to whoever listens, from now on. A terminal sends its own (Ctrl-C)
 /// to every program that it runs; those are left out, as nobody needs to pass them on.
-pub fn listen() -> Result<Receiver<Signal>> {
+pub fn listen() -> Result<Listener> {
     let has_terminal = std::io::stdin().is_terminal();
     take(move |signal| !has_terminal || !matches!(signal, Signal::INT | Signal::QUIT))
 }
 
 /// The same for a program that has nobody to pass them on to.
-pub fn listen_to_all() -> Result<Receiver<Signal>> {
+pub fn listen_to_all() -> Result<Listener> {
     take(|_| true)
 }
 
-fn take(is_wanted: impl Fn(Signal) -> bool + Send + 'static) -> Result<Receiver<Signal>> {
+fn take(is_wanted: impl Fn(Signal) -> bool + Send + 'static) -> Result<Listener> {
     let mut signals =
         Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM]).context("the system refuses to deliver signals")?;
     let (sender, receiver) = channel();
+    let listener = Listener { receiver, alive: Arc::new(()) };
+    let alive: Weak<()> = Arc::downgrade(&listener.alive);
     let pass = move || {
         for number in signals.forever() {
             let signal = match number {
@@ -33,11 +37,33 @@ fn take(is_wanted: impl Fn(Signal) -> bool + Send + 'static) -> Result<Receiver<
                 SIGHUP => Signal::HUP,
                 _ => Signal::TERM,
             };
-            if is_wanted(signal) && sender.send(signal).is_err() {
-                break;
+            // Nobody listens any more: signals do again what they always do.
+            if alive.strong_count() == 0 {
+                let _ = emulate_default_handler(number);
+            } else if is_wanted(signal) {
+                let _ = sender.send(signal);
             }
         }
     };
     thread::Builder::new().name("signals".to_owned()).spawn(pass).context("the system gives no thread")?;
-    Ok(receiver)
+    Ok(listener)
+}
+
+/// Whoever listens to signals. When it is dropped, they end this program as usual.
+pub struct Listener {
+    receiver: Receiver<Signal>,
+    /// Told by its end.
+    alive: Arc<()>,
+}
+
+impl Listener {
+    /// The signals that came since this was last asked.
+    pub fn try_iter(&self) -> TryIter<'_, Signal> {
+        self.receiver.try_iter()
+    }
+
+    /// One of them, if there is one.
+    pub fn try_recv(&self) -> std::result::Result<Signal, TryRecvError> {
+        self.receiver.try_recv()
+    }
 }

@@ -45,7 +45,10 @@ fn unattributed(balance: &DeviceEnergy) -> Option<String> {
 pub fn balances(footprint: &Footprint) -> String {
     let told = footprint.devices.iter().filter_map(|balance| {
         let measured = balance.measured.filter(|measured| measured.0 > 0.0)?;
-        let recorded = measured - balance.outside_trace;
+        let recorded = Joules((measured - balance.outside_trace).0.max(0.0));
+        if balance.attributed.0 <= 0.0 {
+            return Some(format!("{}: {measured}; no operation was recorded\n", balance.device));
+        }
         let part = |part: Joules| format!("{part} ({})", percent(share(part, recorded)));
         let idle = Joules((balance.unattributed - balance.outside_trace).0.max(0.0));
         Some(format!(

@@ -123,6 +123,22 @@ fn recorded(result: &Value, keys: &mut BTreeMap<String, BTreeSet<String>>) {
     }
 }
 
+/// The keys of what a program tells.
+fn told(run_folder: &str, keys: &mut BTreeMap<String, BTreeSet<String>>) {
+    let program = "import time\nfrom jouletree import _session\nsession = _session.current()\nsession.stage('one')\n\
+                   t = time.time_ns()\ntime.sleep(0.2)\nu = time.time_ns()\nsession.ran_step(1, t, u, 'train', True, 8)\n\
+                   session.ran_window('eval', t, u, 'window', 1)\n";
+    let arguments = ["run", "-q", "--no-daemon", "-o", run_folder, "--", "python3", "-c", program];
+    ended(jouletree().args(arguments).output().expect("the command starts")).ok();
+    for (kind, by) in [("Phase", "phase"), ("Stage", "stage"), ("Window", "window")] {
+        let rows = run(["show", run_folder, "--format", "json", "--by", by]).json();
+        for row in rows.as_array().expect("a list") {
+            let fields = row.as_object().expect("an object").keys().cloned();
+            keys.entry(kind.to_owned()).or_default().extend(fields);
+        }
+    }
+}
+
 /// The keys of every kind of object in a line of the live view.
 fn watched(line: &Value, keys: &mut BTreeMap<String, BTreeSet<String>>) {
     let mut note = |kind: &str, object: &Value| {
@@ -178,6 +194,7 @@ fn every_field_is_documented_and_there() {
     let run_folder = files.path("recorded");
     recordings::record(run_folder.as_ref(), 1, 8);
     recorded(&run(["show", &run_folder, "--format", "json"]).json(), &mut keys);
+    told(&files.path("told"), &mut keys);
     live().iter().for_each(|line| watched(line, &mut keys));
     assert_eq!(keys, documented());
 }

@@ -1,37 +1,57 @@
 """Python runs this at its start under ``jouletree run``. It begins the recording of this process, and then gives way to
 the sitecustomize that would have run without it."""
 
+# Whatever Python the program starts, however old, reads this file: nothing here may be new to it.
+
+import os
 import sys
 
 
-def _begin() -> None:
-    import os
-
+def _begin():
+    if sys.version_info < (3, 9):
+        return
     try:
         from jouletree._start import start
 
         start()
     except Exception as error:  # the user's program matters more than its recording
         if not os.environ.get("JOULETREE_QUIET"):
-            print(f"jouletree: this process is recorded without its operations: {error}", file=sys.stderr)
+            sys.stderr.write("jouletree: this process is recorded without its operations: %s\n" % (error,))
 
 
-def _give_way() -> None:
+def _others():
+    """The places of modules, apart from this one's."""
+    here = os.path.realpath(os.path.dirname(os.path.abspath(__file__)))
+    return [place for place in sys.path if os.path.realpath(place or os.curdir) != here]
+
+
+def _give_way():
     """Runs the next sitecustomize on the path, as if this one were not there."""
-    import importlib.util
-    import os
-
-    here = os.path.dirname(os.path.abspath(__file__))
-    others = [place for place in sys.path if os.path.abspath(place or os.curdir) != here]
     from importlib.machinery import PathFinder
 
-    spec = PathFinder.find_spec("sitecustomize", others)
+    spec = PathFinder.find_spec("sitecustomize", _others())
     if spec is None or spec.loader is None:
         return
-    module = importlib.util.module_from_spec(spec)
+    from importlib.util import module_from_spec
+
+    module = module_from_spec(spec)
     sys.modules["sitecustomize"] = module
     spec.loader.exec_module(module)
 
 
+def _give_way_in_python_2():
+    import imp
+
+    del sys.modules["sitecustomize"]
+    try:
+        imp.load_module("sitecustomize", *imp.find_module("sitecustomize", _others()))
+    except ImportError:
+        sys.modules["sitecustomize"] = _this
+
+
+_this = sys.modules["sitecustomize"]
 _begin()
-_give_way()
+if sys.version_info >= (3, 5):
+    _give_way()
+else:
+    _give_way_in_python_2()

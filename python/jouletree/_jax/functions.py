@@ -1,0 +1,134 @@
+"""Jitted functions whose calls are seen.
+
+`jax.jit` returns an object of a class that cannot be derived from, and whose calls do not pass through Python. What
+takes its place here is an object around it that passes on everything: attributes, the binding to an instance,
+pickling; it even says that it is of the same class.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from types import MethodType
+from .calls import Function
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+    from .steps import Steps
+
+_set = object.__setattr__
+
+
+class Seen:
+    # Without a docstring of its own: an instance has that of the function.
+
+    __slots__ = ("_jouletree_inner", "_jouletree_steps", "_jouletree_function", "__weakref__")
+
+    def __init__(self, inner: Any, steps: Steps) -> None:
+        _set(self, "_jouletree_inner", inner)
+        _set(self, "_jouletree_steps", steps)
+        _set(self, "_jouletree_function", Function(getattr(inner, "__name__", "")))
+
+    def __call__(self, /, *arguments: Any, **options: Any) -> Any:
+        steps, function = self._jouletree_steps, self._jouletree_function
+        begun = steps.before(function)
+        try:
+            results = self._jouletree_inner(*arguments, **options)
+        except BaseException as error:
+            steps.failed(begun)
+            without_this_frame(error)
+            raise
+        steps.after(function, begun, results)
+        return results
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._jouletree_inner, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._jouletree_inner, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._jouletree_inner, name)
+
+    def __dir__(self) -> Any:
+        return dir(self._jouletree_inner)
+
+    def __repr__(self) -> str:
+        return repr(self._jouletree_inner)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self._jouletree_inner.__reduce_ex__(protocol)
+
+    __class__ = property(lambda self: self._jouletree_inner.__class__)  # type: ignore[assignment]
+    __dict__ = property(lambda self: self._jouletree_inner.__dict__)  # type: ignore[assignment]
+    __doc__ = property(lambda self: self._jouletree_inner.__doc__)  # type: ignore[assignment]
+    __module__ = property(lambda self: self._jouletree_inner.__module__)  # type: ignore[assignment]
+
+
+def seeing(jit: Callable[..., Any], steps: Steps) -> Callable[..., Any]:
+    """`jax.jit` or `jax.pmap`, returning functions whose calls are seen."""
+
+    @functools.wraps(jit)
+    def jitting(*arguments: Any, **options: Any) -> Any:
+        made = jit(*arguments, **options)
+        if _is_of_jax(sys._getframe(1).f_globals.get("__name__")):
+            return made
+        if arguments or "fun" in options:
+            return Seen(made, steps)
+
+        # Without a function it returns a decorator.
+        def decorate(function: Any) -> Any:
+            return Seen(made(function), steps)
+
+        return decorate
+
+    return jitting
+
+
+def see_compiled(compiled: type, steps: Steps) -> None:
+    """Sees calls of functions that were compiled ahead of time."""
+    from weakref import WeakKeyDictionary
+
+    functions: WeakKeyDictionary[Any, Function] = WeakKeyDictionary()
+    call = compiled.__call__  # type: ignore[operator]
+
+    @functools.wraps(call)
+    def seen(self: Any, *arguments: Any, **options: Any) -> Any:
+        function = functions.get(self)
+        if function is None:
+            function = functions[self] = Function(_name_of(self))
+            # It does not compile any more.
+            function.calls = 1
+        begun = steps.before(function)
+        try:
+            results = call(self, *arguments, **options)
+        except BaseException as error:
+            steps.failed(begun)
+            without_this_frame(error)
+            raise
+        steps.after(function, begun, results)
+        return results
+
+    compiled.__call__ = seen  # type: ignore[operator]
+
+
+def without_this_frame(error: BaseException) -> None:
+    """Takes the frame of the caller, which then raises the error again, out of its traceback (since Python 3.11)."""
+    if error.__traceback__ is not None:
+        error.__traceback__ = error.__traceback__.tb_next
+
+
+def _name_of(compiled: Any) -> str:
+    try:
+        return str(compiled.runtime_executable().name)
+    except Exception:  # noqa: BLE001: only the phase is guessed from it
+        return ""
+
+
+def _is_of_jax(module: Any) -> bool:
+    return isinstance(module, str) and (module in ("jax", "jaxlib") or module.startswith(("jax.", "jaxlib.")))

@@ -1,0 +1,164 @@
+"""Steps of a JAX program, from the calls of its jitted functions.
+
+JAX returns from a call before the results are there. A step therefore lasts from its call to the call that begins the
+next step, and only at the edges of a recorded window the program is made to wait for its results. The last step of a
+program has no next one: it lasts until the process ends, but no longer than the longest step that the same function
+began before.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import time
+import weakref
+from .._session import guarded
+from .calls import Calls, Function
+from .window import Window
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any, Callable, Optional
+
+    from .._session import Session
+
+
+class Steps:
+    """The steps of this process."""
+
+    def __init__(self, session: Session, jax: ModuleType) -> None:
+        from jax._src.core import trace_state_clean
+
+        self._session = session
+        self._leaves: Callable[[Any], list[Any]] = jax.tree_util.tree_leaves
+        self._is_outermost = trace_state_clean
+        self._window = Window(session, jax)
+        self._here = threading.local()
+        self._forget()
+        session.when_forked(self._fork)
+        session.at_end(self.end)
+        # JAX takes its backends down at exit, too; what was asked for later is done before that.
+        atexit.register(guarded, self.end)
+
+    def before(self, function: Function) -> Any:
+        """Notes that a jitted function is about to be called; what it returns, `after` or `failed` is to be given."""
+        here = self._here
+        if getattr(here, "busy", False) or not self._is_outermost():
+            return None
+        here.busy = True
+        return guarded(self._before, function) or 0.0
+
+    def after(self, function: Function, begun: Any, results: Any) -> None:
+        """Notes that it has returned."""
+        if begun is not None:
+            guarded(self._after, function, results, begun)
+            self._here.busy = False
+
+    def failed(self, begun: Any) -> None:
+        """Notes that it has raised something."""
+        if begun is not None:
+            self._here.busy = False
+
+    def is_recorded_since(self, time_ns: int) -> bool:
+        """Whether the step under way is recorded, and was so at this time."""
+        return bool(self._number) and self._recorded and self._start <= time_ns
+
+    def end(self) -> None:
+        """Ends the last step and its window."""
+        with self._lock:
+            if self._number:
+                self._wait()
+                end = time.time_ns()
+                longest = self._leader.longest_ns if self._leader else 0
+                self._end_step(min(end, self._start + longest) if longest else end)
+            self._window.close()
+
+    def _before(self, function: Function) -> float:
+        """The time at which a timed call begins, and 0 for others."""
+        with self._lock:
+            timed = function.is_to_be_timed()
+            if timed:
+                self._wait()
+            if self._calls.begins_step(function):
+                self._begin_step(function)
+        return time.perf_counter() if timed else 0.0
+
+    def _after(self, function: Function, results: Any, began: float) -> None:
+        array = self._first_array(results)
+        if array is not None:
+            self._last = weakref.ref(array)
+        if began:
+            self._wait()
+            function.took(time.perf_counter() - began)
+
+    def _begin_step(self, function: Function) -> None:
+        session, window = self._session, self._window
+        number = session.next_step()
+        wanted = session.wants(number)
+        if window.is_open and (not wanted or window.is_full()):
+            self._wait()
+            self._end_step(time.time_ns())
+            guarded(window.close)
+        elif wanted and not window.is_open:
+            self._wait()
+        self._end_step(time.time_ns())
+        if wanted:
+            guarded(window.open)
+        self._number = number
+        self._leader = function
+        self._recorded = window.is_open
+        self._start = time.time_ns()
+
+    def _end_step(self, end_ns: int) -> None:
+        leader = self._leader
+        if not self._number or leader is None:
+            return
+        self._session.ran_step(self._number, self._start, end_ns, leader.phase, self._recorded)
+        self._number = 0
+        if self._recorded:
+            self._window.ran_step()
+        if leader.calls > 1:
+            leader.longest_ns = max(leader.longest_ns, end_ns - self._start)
+
+    def _wait(self) -> None:
+        """Waits until what was called last has its results."""
+        array = self._last() if self._last is not None else None
+        if array is None:
+            return
+        try:
+            if not array.is_deleted():
+                array.block_until_ready()
+        except Exception:  # noqa: BLE001: the program meets its own failure when it asks for the results
+            pass
+
+    def _first_array(self, results: Any) -> Any:
+        """One array among the results: a compiled program has all its results at the same time."""
+        if hasattr(results, "block_until_ready"):
+            return results
+        if isinstance(results, (tuple, list)):
+            among = results
+        elif isinstance(results, dict):
+            among = results.values()
+        else:
+            among = self._leaves(results)
+            return next((leaf for leaf in among if hasattr(leaf, "block_until_ready")), None)
+        for part in among:
+            array = self._first_array(part)
+            if array is not None:
+                return array
+        return None
+
+    def _fork(self) -> None:
+        self._window.abandon()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._lock = threading.RLock()
+        self._calls = Calls()
+        #: The step under way; 0 when there is none.
+        self._number = 0
+        self._leader: Optional[Function] = None
+        self._recorded = False
+        self._start = 0
+        self._last: Optional[Callable[[], Any]] = None

@@ -1,0 +1,139 @@
+"""Every example under ``jouletree run``, from outside: the command, the real framework, the run folder it leaves.
+
+The environment decides which examples run: those whose framework it has. JOULETREE_BINARY names the command. Where no
+meter can be read, energies are estimates; nothing here depends on that.
+"""
+
+from __future__ import annotations
+
+import collections
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY = os.environ.get("JOULETREE_BINARY")
+pytestmark = pytest.mark.skipif(not BINARY, reason="JOULETREE_BINARY does not name the jouletree command")
+
+#: Modules that stand beside a program's own layers.
+BESIDE = {"optimizer", "data", "collectives"}
+
+
+class Example:
+    """An example, and what is expected of it."""
+
+    def __init__(self, script: str, framework: str, *arguments: str, layers: set[str], trains: bool = True) -> None:
+        self.script = script
+        self.framework = framework
+        self.arguments = arguments
+        #: The outermost names that the program gives its layers.
+        self.layers = layers
+        self.trains = trains
+
+    def is_here(self) -> bool:
+        return importlib.util.find_spec(self.framework) is not None
+
+    def __str__(self) -> str:
+        return self.script.removesuffix(".py")
+
+
+EXAMPLES = [
+    Example("bert_estimator.py", "tensorflow_estimator", layers={"bert", "cls", "loss"}),
+    Example("albert_estimator.py", "tensorflow_estimator", layers={"bert", "cls", "loss"}),
+    Example("bert_keras.py", "tensorflow", layers={"bert", "minibert", "cls", "loss"}),
+    Example("bert_torch.py", "torch", layers={"bert", "cls", "BertForMaskedLM"}),
+    Example("gpt_torch.py", "torch", layers={"transformer", "lm_head", "GPT2LMHeadModel"}),
+    Example("jax_mlp.py", "jax", layers={"mlp", "loss"}),
+    Example("onnx_infer.py", "onnxruntime", layers={"encoder", "embeddings"}, trains=False),
+]
+
+
+class Run:
+    """A run folder, as the command shows it."""
+
+    def __init__(self, folder: pathlib.Path, output: str) -> None:
+        self.folder = folder
+        self.output = output
+        self.manifest = json.loads((folder / "manifest.json").read_text())
+        self.result = json.loads(command("account", str(folder), "--format", "json").stdout)
+
+    @property
+    def ops(self) -> list[dict]:
+        return self.result["ops"]
+
+    def ours(self) -> float:
+        """What the process tree used, as the recorder says."""
+        rows = self.manifest["recording"]["balance"]
+        return sum(row["parts"]["ours_j"] for row in rows if row["domain"] is None and row["parts"])
+
+    def recorded(self) -> float:
+        """What it used during the steps whose operations were recorded."""
+        return sum(row["measured_j"] - row["outside_trace_j"] for row in self.result["devices"])
+
+    def by_layer(self, depth: int) -> dict[str, float]:
+        sums: dict[str, float] = collections.defaultdict(float)
+        for op in self.ops:
+            sums["/".join(op["path"].split("/")[:depth])] += op["energy_j"] or 0
+        return sums
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess:
+    done = subprocess.run([BINARY, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def recorded(folder: pathlib.Path, example: Example, *more: str) -> Run:
+    script = ROOT / "examples" / example.script
+    words = [BINARY, "run", "-o", str(folder), "--", sys.executable, str(script), *example.arguments, *more]
+    # The package in the command is the one that users get, whatever this environment has on its path.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, cwd=folder.parent)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return Run(folder, done.stderr)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=str)
+def test_joules_go_to_the_layers_of_the_program(example: Example, tmp_path: pathlib.Path) -> None:
+    if not example.is_here():
+        pytest.skip(f"{example.framework} is not installed here")
+    run = recorded(tmp_path / "run", example)
+    # Conserved: what operations were charged with and what they were not is what the recorder saw.
+    charged = sum(op["energy_j"] or 0 for op in run.ops)
+    unattributed = sum(row["unattributed_j"] for row in run.result["devices"])
+    assert charged + unattributed == pytest.approx(run.ours(), rel=1e-6)
+    # Complete: almost all of it, during recorded steps, belongs to layers by their own names.
+    outermost = run.by_layer(1)
+    named = sum(energy for layer, energy in outermost.items() if layer in example.layers | BESIDE)
+    share = named / run.recorded()
+    print(f"{example}: {100 * share:.2f} % of {run.recorded():.1f} J to named layers; {dict(outermost)}")
+    assert share >= 0.95, outermost
+    passes = {op["pass"] for op in run.ops if op["energy_j"]}
+    assert passes >= ({"forward", "backward", "optimizer"} if example.trains else {"forward"})
+    assert "by layer" in run.output and "the monitor itself" in run.output
+    assert (run.folder / "tree.json").stat().st_size > 100
+
+
+BERTS = {
+    "bert_estimator.py": ("bert/encoder/layer_", 4),
+    "bert_keras.py": ("bert/encoder/layer_", 4),
+    "bert_torch.py": ("bert/encoder/layer.", 4),
+}
+
+
+@pytest.mark.parametrize("example", [e for e in EXAMPLES if e.script in BERTS], ids=str)
+def test_twelve_equal_layers_use_about_the_same(example: Example, tmp_path: pathlib.Path) -> None:
+    if not example.is_here():
+        pytest.skip(f"{example.framework} is not installed here")
+    more = ["--stage", "pre-training"] if "estimator" in example.script else []
+    run = recorded(tmp_path / "run", example, "--layers", "12", "--hidden", "256", "--steps", "6", *more)
+    prefix, _ = BERTS[example.script]
+    layers = {path: energy for path, energy in run.by_layer(3).items() if path.startswith(prefix)}
+    assert len(layers) == 12, sorted(layers)
+    print(f"{example}: layers differ by a factor of {max(layers.values()) / min(layers.values()):.2f}")
+    assert max(layers.values()) <= 1.5 * min(layers.values()), layers

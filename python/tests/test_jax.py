@@ -1,0 +1,342 @@
+"""JAX programs under ``jouletree run``: what is taken for a step, what is recorded, and that nothing else changes.
+
+Needs pytest and JAX (the environment `frameworks`).
+"""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from conftest import EXAMPLES, PYTHON, covered, run_alone, run_recorded
+from jouletree._jax.calls import Calls, Function, phase_of
+
+jax = pytest.importorskip("jax", reason="JAX is not installed here")
+
+#: Reads what the profiler wrote; older versions have no reader.
+has_reader = pytest.mark.skipif(not hasattr(jax.profiler, "ProfileData"), reason="JAX cannot read its profiles")
+
+#: A model with names, and a training step.
+MODEL = """
+import jax, jax.numpy as jnp, numpy
+def loss_of(weights, inputs):
+    with jax.named_scope("model"):
+        for number, weight in enumerate(weights):
+            with jax.named_scope(f"layer_{number}"):
+                inputs = jnp.tanh(inputs @ weight)
+    return (inputs ** 2).mean()
+def train_step(weights, inputs):
+    loss, gradients = jax.value_and_grad(loss_of)(weights, inputs)
+    with jax.named_scope("optimizer"):
+        return [weight - 0.1 * gradient for weight, gradient in zip(weights, gradients)], loss
+random = numpy.random.default_rng(0)
+weights = [jnp.asarray(random.normal(size=(300, 300)), jnp.float32) for _ in range(3)]
+inputs = jnp.asarray(random.normal(size=(512, 300)), jnp.float32)
+"""
+
+
+# Which calls begin steps
+
+
+def steps_of(order: str, **seconds: float) -> str:
+    """The calls of functions named by letters; a capital letter begins a step."""
+    calls, functions = Calls(), {}
+    result = ""
+    for letter in order:
+        function = functions.setdefault(letter, Function(letter))
+        timed = function.is_to_be_timed()
+        result += letter.upper() if calls.begins_step(function) else letter
+        if timed:
+            function.took(seconds.get(letter, 1.0))
+    return result
+
+
+def test_every_call_of_one_function_is_a_step():
+    assert steps_of("tttt") == "TTTT"
+
+
+def test_functions_that_take_turns_make_a_step():
+    # Gradients and update: the first calls compile.
+    assert steps_of("gugugugu") == "GUGuGuGu"
+    assert steps_of("pgupgupgu") == "PGUPguPgu"
+
+
+def test_phases_that_follow_each_other_do_not():
+    assert steps_of("ttttteeeettttee") == "TTTTTEEEETTTTEE"
+
+
+def test_light_helpers_belong_to_the_step():
+    assert steps_of("hhhthhhthhhthhht", h=0.01) == "HHHTHHHThhhThhhT"
+
+
+def test_a_light_function_that_is_called_on_and_on_begins_steps():
+    called = steps_of("tttt" + "pp" + "p" * 50, p=0.01)
+    assert called.startswith("TTTTP")
+    assert called[-20:] == "P" * 20
+
+
+def test_training_between_long_calls_of_something_else():
+    called = steps_of("tttt" + "g" + "t" * 50 + "g" + "t" * 50 + "g" + "t" * 50, g=50.0)
+    assert called.count("T") > 4 + 150 - 2 * 21
+    assert called.count("G") == 3
+
+
+@pytest.mark.parametrize(
+    "name, phase",
+    [("train_step", "train"), ("eval_step", "evaluate"), ("predict", "predict"), ("update", "train"), ("", "train")],
+)
+def test_phases_by_name(name, phase):
+    assert phase_of(name) == phase
+
+
+# Programs
+
+
+@has_reader
+def test_steps_operations_and_compilation(tmp_path):
+    script = MODEL + """
+step = jax.jit(train_step)
+for _ in range(12):
+    weights, loss = step(weights, inputs)
+print(float(loss) >= 0)
+"""
+    outcome = run_recorded(PYTHON, script, tmp_path, steps="1..5,11")
+    assert (outcome.code, outcome.out) == (0, "True\n"), outcome.err
+    process = outcome.only
+    assert process.warnings == []
+    assert process.about["frameworks"] == {"jax": jax.__version__}
+    assert [step["step"] for step in process.steps] == list(range(1, 13))
+    assert [step["step"] for step in process.steps if step["recorded"]] == [1, 2, 3, 4, 5, 11]
+    assert {step["phase"] for step in process.steps} == {"train"}
+    assert all(one["end_ns"] <= next["start_ns"] for one, next in zip(process.steps, process.steps[1:]))
+    compiled = [span for span in process.spans if span["op"] == "compile/train_step"]
+    assert {span["type"] for span in compiled} == {"trace", "lower", "compile"}
+    # Compilation lies within the first step; what was compiled outside of recorded steps is not told.
+    assert len(compiled) == len(process.spans)
+    assert process.steps[0]["start_ns"] < min(span["start_ns"] for span in compiled)
+    assert max(span["end_ns"] for span in compiled) < process.steps[0]["end_ns"]
+    assert len(process.files("jax-*.xplane.pb")) == 2
+    first, second = (operations_of(file) for file in process.files("jax-*.xplane.pb"))
+    # Each step runs the same instructions; a window holds all of its steps' and no other's.
+    assert len(first) == 5 * len(second)
+    recorded = [step for step in process.steps if step["recorded"]]
+    assert recorded[0]["start_ns"] <= min(first)[0] and max(first)[1] <= recorded[4]["end_ns"]
+    assert recorded[5]["start_ns"] <= min(second)[0] and max(second)[1] <= recorded[5]["end_ns"]
+
+
+def operations_of(file) -> list[tuple[int, int]]:
+    """Starts and ends of the operations in a file of the profiler, in nanoseconds since the epoch."""
+    planes = list(jax.profiler.ProfileData.from_file(str(file)).planes)
+    base = next(
+        value for plane in planes if plane.name == "Task Environment" for name, value in plane.stats
+        if name == "profile_start_time"
+    )
+    began, ended = [], {}
+    for plane in planes:
+        for line in plane.lines:
+            for event in line.events:
+                about = dict(event.stats)
+                if event.name.startswith("end: "):
+                    ended[about.get("_ct"), about.get("_c")] = event.start_ns
+                elif "hlo_op" in about:
+                    began.append((event.start_ns, event.end_ns, (about.get("_pt"), about.get("_p"))))
+    # The work of an operation may go on in other threads after it was begun: an event of its own tells its end.
+    return [(int(base + start), int(base + max(end, ended.get(number, 0)))) for start, end, number in began]
+
+
+def without_log(err: str) -> str:
+    """What a program wrote, without what XLA of JAX 0.4 says of its profiler."""
+    return "".join(line for line in err.splitlines(True) if "python_hooks.cc" not in line)
+
+
+def test_a_jitted_function_is_as_before(tmp_path):
+    script = """
+import copy, functools, inspect, pickle, weakref
+import jax, jax.numpy as jnp
+from jax import jit
+
+@jax.jit
+def plain(x, y=2):
+    "Adds."
+    return x + y
+
+@functools.partial(jax.jit, static_argnames=("times",))
+def static(x, times):
+    return x * times
+
+@functools.partial(jax.jit, donate_argnums=0)
+def given(x):
+    return x + 1
+
+class Model:
+    scale = 3.0
+    @functools.partial(jit, static_argnums=0)
+    def apply(self, x):
+        return x * self.scale
+
+x = jnp.arange(3.0)
+print(plain(x), plain(x, y=1), static(x, times=4), static(x, 5), Model().apply(x), Model.apply(Model(), x))
+print(given(x + 0))
+print(plain.__name__, plain.__doc__, plain.__module__, plain.__qualname__)
+print(inspect.signature(plain), plain.__wrapped__(1, 2))
+print(plain.lower(x).as_text()[:6], plain.trace(x).jaxpr, plain.eval_shape(x).shape, jax.eval_shape(plain, x).shape)
+print(isinstance(plain, type(jax._src.api.jit(abs))), isinstance(plain, jax.stages.Wrapped), callable(plain))
+print(plain.lower(x).compile()(x))
+print(jax.vmap(plain)(x), jax.grad(lambda x: plain(x).sum())(x), jax.jit(plain)(x), jax.make_jaxpr(plain)(x))
+print(jax.lax.scan(lambda carry, one: (plain(carry, one), static(one, 2)), 0.0, x))
+print(hash(plain) == hash(plain), plain == plain, plain != static, weakref.ref(plain)() is plain, {plain: 1}[plain])
+plain.note = "kept"
+print(plain.note, "note" in vars(plain), "lower" in dir(plain), plain._cache_size() > 0)
+plain.clear_cache()
+print(plain._cache_size())
+try:
+    plain.nothing
+except AttributeError as error:
+    print(error)
+def pickled(function):
+    try:
+        return type(pickle.loads(pickle.dumps(function))).__name__
+    except Exception as error:
+        return type(error).__name__, str(error).replace(hex(id(function)), "")
+print(pickled(jax.jit(abs)), copy.copy(3))
+print(str(inspect.signature(jax.jit)), jax.jit.__name__, jax.jit.__module__)
+with jax.disable_jit():
+    print(plain(x))
+try:
+    print(jax.jit(static_argnums=1)(lambda x, n: x * n)(x, 2))
+except TypeError as error:
+    print("old")
+print(repr(plain) == repr(plain), repr(plain)[:12])
+"""
+    outcome = run_recorded(PYTHON, script, tmp_path, steps="2..3")
+    alone = run_alone(PYTHON, tmp_path / "program.py")
+    assert (outcome.code, outcome.out) == (0, alone.out), outcome.err
+    assert without_log(outcome.err) == without_log(alone.err)
+
+
+def test_what_is_not_a_step(tmp_path):
+    script = MODEL + """
+inner = jax.jit(lambda x: x * 2)
+@jax.jit
+def outer(x):
+    return jax.lax.fori_loop(0, 3, lambda _, y: inner(y), x)
+jnp.linspace(0, 1, 7).sum()
+jax.random.normal(jax.random.key(0), (3,))
+for _ in range(4):
+    outer(inputs)
+jax.vmap(inner)(inputs)
+jax.grad(lambda x: inner(x).sum())(inputs)
+jax.eval_shape(outer, inputs)
+outer.lower(inputs)
+"""
+    outcome = run_recorded(PYTHON, script, tmp_path, level="module")
+    assert outcome.code == 0, outcome.err
+    assert len(outcome.only.steps) == 4
+    assert not any(step["recorded"] for step in outcome.only.steps)
+    assert outcome.only.files("*.pb") == []
+    assert ["layers need --level op" in warning for warning in outcome.warnings] == [True]
+
+
+def test_a_program_that_traces_itself(tmp_path):
+    script = MODEL + """
+import glob, sys
+step = jax.jit(train_step)
+for number in range(8):
+    if number == 3:
+        jax.profiler.start_trace("own")
+    weights, loss = step(weights, inputs)
+    if number == 5:
+        loss.block_until_ready()
+        jax.profiler.stop_trace()
+with jax.profiler.trace("second"):
+    step(weights, inputs)
+print(len(glob.glob("own/**/*.xplane.pb", recursive=True)), len(glob.glob("second/**/*.xplane.pb", recursive=True)))
+"""
+    outcome = run_recorded(PYTHON, script, tmp_path)
+    assert (outcome.code, outcome.out) == (0, "1 1\n"), outcome.err
+    process = outcome.only
+    assert [step["recorded"] for step in process.steps] == [1, 1, 1, 0, 0, 0, 0, 0, 0]
+    assert len(process.files("jax-*.xplane.pb")) == 1
+    assert ["jax.profiler itself" in warning for warning in process.warnings] == [True]
+
+
+def test_a_failure_within_a_step_is_as_before(tmp_path):
+    script = MODEL + """
+step = jax.jit(train_step)
+weights, loss = step(weights, inputs)
+def go():
+    step(weights, inputs[:, :7])
+go()
+"""
+    outcome = run_recorded(PYTHON, script, tmp_path)
+    alone = run_alone(PYTHON, tmp_path / "program.py")
+    assert outcome.code == alone.code == 1
+    assert without_log(outcome.err) == without_log(alone.err)
+    assert "TypeError" in alone.err
+    # What was recorded until then is there.
+    assert len(outcome.only.steps) == 2
+    assert len(outcome.only.files("jax-*.xplane.pb")) == 1
+
+
+@pytest.mark.parametrize("end", ["os._exit(4)", "os.kill(os.getpid(), 9)"])
+def test_ends_of_other_kinds(tmp_path, end):
+    script = MODEL + f"""
+import os, time
+step = jax.jit(train_step)
+for number in range(30):
+    weights, loss = step(weights, inputs)
+    loss.block_until_ready()
+    time.sleep(0.1)
+{end}
+"""
+    outcome = run_recorded(PYTHON, script, tmp_path)
+    process = outcome.only
+    if "_exit" in end:
+        assert outcome.code == 4
+        assert len(process.steps) == 30
+    else:
+        assert outcome.code == -9
+        # Windows that were full are there, and so are their steps.
+        assert len(process.steps) >= 10
+    assert process.files("jax-*.xplane.pb")
+
+
+def test_a_fork_while_the_profiler_runs(tmp_path):
+    script = MODEL + """
+import os, warnings
+warnings.simplefilter("ignore")
+step = jax.jit(train_step)
+for _ in range(3):
+    weights, loss = step(weights, inputs)
+loss.block_until_ready()
+child = os.fork()
+if not child:
+    os._exit(0)
+print(os.waitpid(child, 0)[1])
+step(weights, inputs)
+"""
+    outcome = run_recorded(PYTHON, script, tmp_path)
+    assert (outcome.code, outcome.out) == (0, "0\n"), outcome.err
+    process = outcome.only
+    assert len(process.steps) == 4
+    assert len(process.files("jax-*.xplane.pb")) == 1
+
+
+@has_reader
+def test_the_example(tmp_path):
+    began = time.monotonic()
+    outcome = run_recorded(
+        PYTHON, str(EXAMPLES / "jax_mlp.py"), tmp_path, arguments=("--steps", "30", "--layers", "4"), steps="1..25"
+    )
+    assert outcome.code == 0, outcome.err
+    process = outcome.only
+    events = [(span["start_ns"], span["end_ns"]) for span in process.spans]
+    for file in process.files("jax-*.xplane.pb"):
+        events += operations_of(file)
+    part = covered(process.steps, events)
+    after = covered([step for step in process.steps if step["step"] > 1], events)
+    print(json.dumps({"covered": part, "after the first": after, "seconds": time.monotonic() - began}))
+    assert part > 0.95
+    assert after > 0.95
