@@ -58,6 +58,12 @@ impl Anchors {
         self.anchors.push(anchor);
     }
 
+    /// Forgets those that tell nothing about the time from an instant on.
+    pub fn forget_before(&mut self, at: Mono) {
+        let after = self.anchors.partition_point(|anchor| anchor.mono <= at);
+        self.anchors.drain(..after.saturating_sub(1));
+    }
+
     /// All of them, in the order of time.
     pub fn as_slice(&self) -> &[Anchor] {
         &self.anchors

@@ -10,6 +10,7 @@ mod counter;
 pub mod external;
 pub mod hwmon;
 pub mod inventory;
+pub mod live;
 pub mod model;
 mod number_file;
 pub mod nvml;

@@ -6,6 +6,7 @@ mod recordings;
 
 use std::fs;
 
+use jouletree_meter::live::Live;
 use jouletree_meter::series::{SeriesBuilder, Windows};
 use jouletree_meter::share::{Increment, Policy, ShareSample, Split, split};
 use jouletree_meter::station::Batch;
@@ -110,6 +111,41 @@ proptest! {
         }
         prop_assert_eq!(recording.samples, tenths * 125);
         prop_assert_eq!(recording.lost_samples, if tenths > 3 { 7 } else { 0 });
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+    /// A window that holds everything is told what the recording tells, while it goes on.
+    #[test]
+    fn the_window_of_a_whole_recording_is_its_balance(seed: u64, tenths in 1_u64..150) {
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path().join("run");
+        let sensors = sensors();
+        let header = header(&sensors);
+        let batches = batches(seed, tenths, anchor(&header));
+        let opened = finish(write(&run, &header, &batches, 5), &sensors);
+        let mut live = Live::new(&sensors, PERIOD);
+        let began = header.began_ns - 50_000_000;
+        live.open(1, Nanos(began));
+        batches.iter().for_each(|batch| live.take(batch));
+        live.close(1, Nanos(began + (tenths as i64 + 10) * 100_000_000));
+        let answer = live.finish().pop().unwrap();
+        let recording = opened.manifest().recording.clone().unwrap();
+        let wholes: Vec<_> = recording.balance.iter().filter(|balance| balance.domain.is_none()).collect();
+        prop_assert_eq!(wholes.len(), answer.devices.len());
+        for (found, wanted) in answer.devices.iter().zip(wholes) {
+            prop_assert_eq!((&found.device, found.kind), (&wanted.device, wanted.kind));
+            assert_close(found.energy.joules, wanted.energy, "energy");
+            prop_assert!((found.energy.low.0 - wanted.low.0).abs() <= 1e-6 * (1.0 + wanted.low.0));
+            prop_assert!((found.energy.high.0 - wanted.high.0).abs() <= 1e-6 * (1.0 + wanted.high.0));
+            let parts = wanted.parts.unwrap();
+            assert_close(found.parts.ours, parts.ours, "ours");
+            assert_close(found.parts.others, parts.others, "others");
+            assert_close(found.parts.idle, parts.idle, "idle");
+            assert_close(found.parts.unknown, parts.unknown, "unknown");
+            assert_close(found.parts.own, parts.own, "own");
+        }
     }
 }
 

@@ -47,6 +47,9 @@ pub enum Command {
     /// Show the power of this machine, a process or a command, live
     #[command(after_help = crate::top::EXAMPLES)]
     Top(TopArgs),
+    /// Answer a process about windows of its time, on standard input and output; for jouletree's Python package
+    #[command(hide = true)]
+    Attend(crate::attend::AttendArgs),
     /// Stop, and become a command when told to go on; for jouletree itself
     #[command(hide = true)]
     Launch(LaunchArgs),

@@ -1,6 +1,7 @@
 //! The command line of jouletree: arguments in, tables and files out. Everything else lives in the libraries.
 
 mod account;
+mod attend;
 mod cli;
 mod columns;
 mod daemon;
@@ -23,6 +24,7 @@ mod signals;
 mod tables;
 mod timings;
 mod top;
+mod windows;
 
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
     jouletree_model::silence_guarded_panics();
     let outcome = match Cli::parse().command {
         Command::Account(arguments) => account::run(&arguments).map(ExitCode::from),
+        Command::Attend(arguments) => attend::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Daemon(arguments) => daemon::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Doctor(arguments) => doctor::run(&arguments).map(ExitCode::from),
         Command::Inspect(arguments) => inspect::run(&arguments).map(ExitCode::from),

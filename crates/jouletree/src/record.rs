@@ -20,7 +20,7 @@ pub fn run(arguments: &RecordArgs) -> Result<ExitCode> {
         command => Subject::command(command, &Environment::new())?,
     };
     let roots = arguments.reader.roots();
-    let mut recording = Recording::begin(&reader, &roots, &subject, *period, command, &output)?;
+    let mut recording = Recording::begin(&reader, &roots, &mut subject, *period, command, &output)?;
     say(arguments, || format!("recording to {}", output.display()));
     subject.go()?;
     let mut status = recording.follow(&mut subject, arguments.duration)?;

@@ -16,6 +16,7 @@ use jouletree_run::{JournalWriter, RecordingHeader, RunFolder};
 use crate::launch::{Environment, Launched};
 use crate::reader::{Granted, Reader};
 use crate::signals::{self, Listener};
+use crate::windows::{self, Windows};
 
 /// How long a batch is waited for before the command is looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -24,18 +25,21 @@ const FAREWELL: Duration = Duration::from_secs(5);
 
 /// What is recorded.
 pub enum Subject {
-    Command(Box<Launched>),
+    /// A command, and where it can ask about windows of its time.
+    Command(Box<Launched>, Option<windows::Socket>),
     /// A process that runs already, or none.
-    Joined {
-        pid: Option<u32>,
-        signals: Listener,
-    },
+    Joined { pid: Option<u32>, signals: Listener },
 }
 
 impl Subject {
     /// A command, started and held back, with these variables in its environment.
     pub fn command(command: &[OsString], environment: &Environment) -> Result<Subject> {
-        Ok(Subject::Command(Box::new(Launched::hold(command, environment)?)))
+        // A program that cannot ask is recorded all the same.
+        let socket =
+            windows::Socket::make().map_err(|error| eprintln!("warning: there are no windows: {error}")).ok();
+        let mut environment = environment.clone();
+        environment.extend(socket.iter().map(|socket| (windows::SOCKET, socket.path().into())));
+        Ok(Subject::Command(Box::new(Launched::hold(command, &environment)?), socket))
     }
 
     /// A process that runs already, or the machine alone.
@@ -46,7 +50,7 @@ impl Subject {
     /// The process that is watched.
     pub fn pid(&self) -> Option<u32> {
         match self {
-            Subject::Command(launched) => Some(launched.pid()),
+            Subject::Command(launched, _) => Some(launched.pid()),
             Subject::Joined { pid, .. } => *pid,
         }
     }
@@ -54,15 +58,23 @@ impl Subject {
     /// Lets a command run.
     pub fn go(&mut self) -> Result<()> {
         match self {
-            Subject::Command(launched) => launched.go(),
+            Subject::Command(launched, _) => launched.go(),
             Subject::Joined { .. } => Ok(()),
+        }
+    }
+
+    /// Where a command asks, as long as nobody answers there.
+    fn socket(&mut self) -> Option<windows::Socket> {
+        match self {
+            Subject::Command(_, socket) => socket.take(),
+            Subject::Joined { .. } => None,
         }
     }
 
     /// Whether it has ended, and how a command did.
     fn ended(&mut self, feed: &dyn Feed) -> Result<Option<Option<ExitStatus>>> {
         match self {
-            Subject::Command(launched) => Ok(launched.ended()?.map(Some)),
+            Subject::Command(launched, _) => Ok(launched.ended()?.map(Some)),
             Subject::Joined { pid, signals } => {
                 let is_over = pid.is_some() && feed.is_over();
                 Ok((is_over || signals.try_recv().is_ok()).then_some(None))
@@ -72,7 +84,7 @@ impl Subject {
 
     /// Waits for a command to end, without recording it.
     pub fn outlive(&mut self) -> Result<Option<ExitStatus>> {
-        let Subject::Command(launched) = self else { return Ok(None) };
+        let Subject::Command(launched, _) = self else { return Ok(None) };
         loop {
             if let Some(status) = launched.ended()? {
                 return Ok(Some(status));
@@ -86,6 +98,8 @@ impl Subject {
 pub struct Recording {
     feed: Box<dyn Feed>,
     journal: JournalWriter,
+    /// Answers the command while it runs.
+    windows: Option<Windows>,
     /// Why nothing more is recorded.
     trouble: Option<anyhow::Error>,
 }
@@ -95,7 +109,7 @@ impl Recording {
     pub fn begin(
         reader: &Reader,
         roots: &Roots,
-        subject: &Subject,
+        subject: &mut Subject,
         period: Nanos,
         command: &[OsString],
         output: &Path,
@@ -109,7 +123,8 @@ impl Recording {
         let header = RecordingHeader::new(roots, command, subject.pid(), &feed.sensors());
         let header = header.with_period(period).with_share_source(feed.ending().share_source);
         let journal = JournalWriter::create(output, &header)?;
-        Ok(Recording { feed, journal, trouble: None })
+        let windows = subject.socket().and_then(|socket| Windows::at(socket, feed.as_ref(), period).ok());
+        Ok(Recording { feed, journal, windows, trouble: None })
     }
 
     /// Records until the subject ends, the time is over or recording fails.
@@ -136,12 +151,16 @@ impl Recording {
             return false;
         }
         let taken = match self.feed.next(wait) {
-            Ok(Next::Batch(batch)) => self.journal.append(&batch).map(|()| true).map_err(Into::into),
+            Ok(Next::Batch(batch)) => {
+                self.windows.iter().for_each(|windows| windows.take(&batch));
+                self.journal.append(&batch).map(|()| true).map_err(Into::into)
+            }
             Ok(Next::NothingYet) => Ok(true),
             Ok(Next::Ended) => Ok(false),
             Err(error) => Err(error.into()),
         };
         taken.unwrap_or_else(|error| {
+            self.windows = None;
             self.trouble = Some(error);
             false
         })
@@ -157,6 +176,7 @@ impl Recording {
                 break;
             }
         }
+        drop(self.windows);
         let run = self.journal.finish(&self.feed.ending(), status.map(Into::into))?;
         match self.trouble {
             Some(error) => Err(error.context(format!("the recording in {} is not whole", run.path().display()))),

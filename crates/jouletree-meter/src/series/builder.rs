@@ -138,6 +138,12 @@ impl SeriesBuilder {
         (self.points.drain(..self.points.len().saturating_sub(1)), gaps)
     }
 
+    /// The points that were not handed out, as they stand: the next sample may say that a gap follows the last, and more
+    /// may come after it, but what is known up to it stays.
+    pub fn unfinished(&self) -> impl Iterator<Item = Point> + '_ {
+        self.points.iter().copied().chain(self.resting_end())
+    }
+
     /// The points that are left when there is no further sample.
     pub fn into_points(self) -> impl Iterator<Item = Point> {
         let end = self.resting_end();
@@ -147,8 +153,7 @@ impl SeriesBuilder {
     /// The energy over the time of day, so far.
     pub fn series(&self, anchors: &Anchors) -> Result<EnergySeries, SeriesError> {
         let (mut wall, mut series) = (OnWall::default(), EnergySeries::default());
-        let points = self.points.iter().copied().chain(self.resting_end());
-        let mut placed: Vec<_> = points.filter_map(|point| wall.take(point, anchors)).collect();
+        let mut placed: Vec<_> = self.unfinished().filter_map(|point| wall.take(point, anchors)).collect();
         placed.extend(wall.end());
         for point in placed {
             series.push(point.time, Joules(point.microjoules as f64 * 1e-6), point.gap_follows)?;

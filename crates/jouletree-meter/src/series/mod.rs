@@ -25,6 +25,7 @@ use jouletree_model::Nanos;
 pub use builder::{Gap, Point, SeriesBuilder, Why};
 pub use wall::{OnWall, WallPoint};
 pub use whole::Whole;
+pub(crate) use windows::Unsure;
 pub use windows::{Estimate, Windows};
 
 use crate::SensorInfo;

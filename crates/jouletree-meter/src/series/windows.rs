@@ -48,7 +48,7 @@ pub struct Windows {
 
 /// What is unsure about the energy of a sensor.
 #[derive(Debug, Clone)]
-pub(super) struct Unsure {
+pub(crate) struct Unsure {
     tick: f64,
     step: f64,
     /// The part of the time that the sensor does not see.
@@ -125,7 +125,7 @@ impl Windows {
 }
 
 impl Unsure {
-    pub(super) fn of(info: &SensorInfo) -> Unsure {
+    pub(crate) fn of(info: &SensorInfo) -> Unsure {
         let bounds = info.quality.bounds.map_or((1.0, 1.0), |bounds| (bounds.low, bounds.high));
         Unsure {
             tick: info.period.seconds(),
@@ -136,7 +136,7 @@ impl Unsure {
     }
 
     /// The variance of the energy up to somewhere in a stretch of so many watts, by those before and after it.
-    pub(super) fn variance(
+    pub(crate) fn variance(
         &self,
         (range, watts): (TimeRange, f64),
         neighbours: impl Iterator<Item = (TimeRange, f64)>,
@@ -154,7 +154,7 @@ impl Unsure {
 
     /// The energy of a window from what is known of it: joules, the sum of squared watts over time, the time, the
     /// variance of its ends.
-    pub(super) fn estimate(&self, joules: f64, squares: f64, known: Nanos, ends: f64, coverage: f64) -> Estimate {
+    pub(crate) fn estimate(&self, joules: f64, squares: f64, known: Nanos, ends: f64, coverage: f64) -> Estimate {
         let length = known.seconds().max(1e-9);
         let spread = (squares / length - (joules / length).powi(2)).max(0.0);
         let around = TO_95 * (ends + spread * self.unseen * self.tick * length).sqrt();
@@ -181,6 +181,6 @@ impl Span {
 }
 
 impl Estimate {
-    pub(super) const NOTHING: Estimate =
+    pub(crate) const NOTHING: Estimate =
         Estimate { joules: Joules(0.0), low: Joules(0.0), high: Joules(0.0), coverage: 0.0 };
 }

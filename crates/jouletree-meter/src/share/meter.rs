@@ -100,6 +100,11 @@ impl ShareMeter {
         self.window
     }
 
+    /// When the window began that has not ended yet.
+    pub fn began(&self) -> Option<Mono> {
+        self.began
+    }
+
     /// The CPU time of the tree since the start, as fine as its source tells: for those who look inside windows.
     pub fn cpu_time(&mut self) -> Nanos {
         self.time.read()

@@ -8,7 +8,9 @@
 //! What this cannot know: two hardware threads of one core count as two CPUs, frequency is not looked at, and on
 //! machines with several sockets the place of a thread between two looks is where it was last.
 
+mod book;
 mod census;
+mod cut;
 mod discover;
 mod idle;
 pub(crate) mod kept;
@@ -32,7 +34,9 @@ mod tree;
 #[cfg(test)]
 mod tree_tests;
 
+pub use book::{ShareBook, Tells};
 pub use census::{Census, Listed, Pass};
+pub use cut::Cut;
 pub use idle::IdleLearner;
 pub use machine::{CpuTicks, Machine, SocketTicks};
 pub use meter::{ShareMeter, ShareSample};

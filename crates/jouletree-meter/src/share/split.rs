@@ -54,12 +54,24 @@ impl Split {
         self.ours + self.others + self.idle + self.unknown
     }
 
-    fn add(&mut self, more: Split) {
+    pub(crate) fn add(&mut self, more: Split) {
         self.ours += more.ours;
         self.others += more.others;
         self.own += more.own;
         self.idle += more.idle;
         self.unknown += more.unknown;
+    }
+
+    /// What is left of it without a part of it; rounding leaves nothing negative.
+    pub(crate) fn without(&self, part: Split) -> Split {
+        let rest = |all: Joules, part: Joules| Joules((all.0 - part.0).max(0.0));
+        Split {
+            ours: rest(self.ours, part.ours),
+            others: rest(self.others, part.others),
+            own: rest(self.own, part.own),
+            idle: rest(self.idle, part.idle),
+            unknown: rest(self.unknown, part.unknown),
+        }
     }
 }
 

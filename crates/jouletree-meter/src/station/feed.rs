@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::batch::Ending;
+use super::hurry::Hurry;
 use super::session::{Next, Session};
 use crate::SensorInfo;
 
@@ -13,6 +14,11 @@ pub trait Feed: Send {
 
     /// The next batch; waits for it no longer than `wait`. Whoever asks again has taken care of the batch before.
     fn next(&mut self, wait: Duration) -> Result<Next, FeedError>;
+
+    /// By what it can be made to hand over the next batch at once. A station elsewhere is not hurried.
+    fn hurry(&self) -> Hurry {
+        Hurry::default()
+    }
 
     /// Ends it. What happened until now is still given by [`Feed::next`].
     fn stop(&mut self);
@@ -36,6 +42,10 @@ impl Feed for Session {
 
     fn next(&mut self, wait: Duration) -> Result<Next, FeedError> {
         Ok(Session::next(self, wait))
+    }
+
+    fn hurry(&self) -> Hurry {
+        Session::hurry(self)
     }
 
     fn stop(&mut self) {

@@ -16,6 +16,9 @@ use crate::{Anchor, Mono, Roots};
 /// A little less than what is promised, as the station looks at fixed instants.
 const RESOURCES: Nanos = Nanos(120_000_000);
 
+/// Ticks of the processors are 10 ms long: shares over a shorter time than this say too little.
+const SHORTEST_SHARE: Nanos = Nanos(50_000_000);
+
 /// One session of a station.
 pub(super) struct Member {
     pub id: u64,
@@ -114,10 +117,10 @@ impl Member {
         self.tree.as_ref().map(|(share, _)| share.time().tree().processes())
     }
 
-    /// Looks at the process tree.
-    pub fn look(&mut self, now: Mono, is_last: bool) {
+    /// Looks at the process tree; tells its shares up to now, if that is wanted.
+    pub fn look(&mut self, now: Mono, closes: bool) {
         let Some((share, resources)) = &mut self.tree else { return };
-        let shares = if is_last { share.close(now) } else { share.poll(now) };
+        let shares = if closes { share.close(now) } else { share.poll(now) };
         match shares {
             Ok(shares) => self.batch.shares.extend_from_slice(shares),
             Err(error) => {
@@ -133,6 +136,12 @@ impl Member {
             self.batch.resources.extend(resources.poll(now, share.time().tree(), time));
         }
         self.queue.set_over(share.time().tree().is_over());
+    }
+
+    /// When shares can be told next, however much somebody hurries.
+    pub fn closes(&self) -> Mono {
+        let began = self.tree.as_ref().and_then(|(share, _)| share.began());
+        Mono(began.unwrap_or_default().0.saturating_add(SHORTEST_SHARE.0))
     }
 
     /// Hands over what was collected.

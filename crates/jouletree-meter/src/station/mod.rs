@@ -8,6 +8,7 @@
 mod batch;
 mod feed;
 mod gpu_log;
+mod hurry;
 mod member;
 mod queue;
 mod session;
@@ -21,6 +22,7 @@ use jouletree_model::Nanos;
 
 pub use batch::{Batch, Ending, GpuSample};
 pub use feed::{Feed, FeedError};
+pub use hurry::Hurry;
 pub use session::{Next, Session};
 
 use crate::sampler::{self, Sampler, StartError, Stats};

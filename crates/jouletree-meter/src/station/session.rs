@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::Station;
 use super::batch::{Batch, Ending};
+use super::hurry::Hurry;
 use super::queue::Queue;
 use super::worker::Order;
 
@@ -41,6 +42,11 @@ impl Session {
     /// The next batch, about ten a second; waits for it no longer than `wait`.
     pub fn next(&mut self, wait: Duration) -> Next {
         self.queue.pop(wait)
+    }
+
+    /// By what it can be made to hand over the next batch at once.
+    pub fn hurry(&self) -> Hurry {
+        Hurry::of(&self.station.orders, self.id)
     }
 
     /// Ends it. What happened until now is still given by [`Session::next`].

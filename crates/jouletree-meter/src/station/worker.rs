@@ -12,10 +12,12 @@ use super::member::Member;
 use super::queue::Queue;
 use super::{IDLE, Options, SessionError, State, Watch};
 use crate::sampler::Sampler;
-use crate::{Anchor, Mono, Roots};
+use crate::{Anchor, Mono, Roots, SensorInfo};
 
 /// The time between two looks at everything.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+/// Who hurries waits for the next update of sensors, but not for so long: slower ones are answered for later.
+const NEXT_UPDATE: Nanos = Nanos(40_000_000);
 /// Every so many looks what was collected is handed over.
 const LOOKS_PER_BATCH: u32 = 2;
 
@@ -23,6 +25,7 @@ const LOOKS_PER_BATCH: u32 = 2;
 pub(super) enum Order {
     Watch(Watch, Sender<Result<(u64, Arc<Queue>), SessionError>>),
     Stop(u64),
+    Hurry(u64),
 }
 
 pub(super) struct Worker {
@@ -36,6 +39,8 @@ pub(super) struct Worker {
     /// The period of the sampler.
     period: Nanos,
     next_id: u64,
+    /// Sessions that somebody waits for, and when there is something to hand over.
+    hurried: Vec<(u64, Instant)>,
 }
 
 impl Worker {
@@ -46,8 +51,8 @@ impl Worker {
         state: Arc<Mutex<State>>,
         orders: Receiver<Order>,
     ) -> Worker {
-        let (members, gpus, period, next_id) = (Vec::new(), None, IDLE, 1);
-        Worker { sampler, roots, options, state, orders, members, gpus, period, next_id }
+        let (members, gpus, period, next_id, hurried) = (Vec::new(), None, IDLE, 1, Vec::new());
+        Worker { sampler, roots, options, state, orders, members, gpus, period, next_id, hurried }
     }
 
     /// Works until nobody can give orders any more.
@@ -58,14 +63,16 @@ impl Worker {
             // Without a session there is nothing to look at between two readings.
             next += if self.members.is_empty() { Duration::from_secs(1) } else { BETWEEN_LOOKS };
             next = next.max(Instant::now());
+            next = self.hurried.iter().map(|(_, ready)| *ready).fold(next, Instant::min);
             if !self.obey_until(&mut next) {
                 return self.members.drain(..).for_each(|member| member.end());
             }
-            self.look(None);
+            let hurried = self.ready();
+            self.look(&hurried);
             looks = looks.wrapping_add(1);
-            if looks.is_multiple_of(LOOKS_PER_BATCH) {
-                self.members.iter_mut().for_each(Member::hand_over);
-            }
+            let is_time = looks.is_multiple_of(LOOKS_PER_BATCH);
+            let due = self.members.iter_mut().filter(|member| is_time || hurried.contains(&member.id));
+            due.for_each(Member::hand_over);
         }
     }
 
@@ -84,6 +91,7 @@ impl Worker {
                     *next = (*next).min(Instant::now() + BETWEEN_LOOKS);
                 }
                 Ok(Order::Stop(id)) => self.stop(id),
+                Ok(Order::Hurry(id)) => *next = (*next).min(self.hurry(id)),
                 Err(RecvTimeoutError::Timeout) => return true,
                 Err(RecvTimeoutError::Disconnected) => return false,
             }
@@ -94,7 +102,7 @@ impl Worker {
         let ending = Ending { sensors: self.sampler.infos().to_vec(), ..Ending::default() };
         let queue = Arc::new(Queue::new(self.options.most_waiting, ending));
         // What was read before the session began is not the session's.
-        self.look(None);
+        self.look(&[]);
         let (id, sensors) = (self.next_id, self.sampler.infos().len());
         let member = Member::begin(id, watch, &self.roots, queue.clone(), Anchor::now(), sensors)?;
         queue.update(|ending| ending.share_source = member.share_source());
@@ -109,7 +117,7 @@ impl Worker {
         let Some(place) = self.members.iter().position(|member| member.id == id) else { return };
         // This also has all sensors read once more.
         self.sampler.ask();
-        self.look(Some(id));
+        self.look(&[id]);
         let known = self.known();
         let mut member = self.members.remove(place);
         member.take_last();
@@ -124,6 +132,29 @@ impl Worker {
         self.keep_pace();
     }
 
+    /// Notes that somebody waits for a session; says when there will be something to hand over.
+    fn hurry(&mut self, id: u64) -> Instant {
+        let now = Instant::now();
+        let Some(member) = self.members.iter().find(|member| member.id == id) else {
+            return now + BETWEEN_LOOKS;
+        };
+        // A point lies up to half a tick and the lag of its sensor before the reading that shows it.
+        let shown = |info: &SensorInfo| Nanos(info.period.0.saturating_mul(3) / 2) + info.quality.lag;
+        let update = self.sampler.infos().iter().map(shown).max().unwrap_or_default() + self.period;
+        let wait = update.min(NEXT_UPDATE).max(member.closes() - Mono::now()).max(Nanos(0));
+        let ready = now + Duration::from_nanos(wait.0.unsigned_abs());
+        self.hurried.retain(|(other, _)| *other != id);
+        self.hurried.push((id, ready));
+        self.sampler.read_now();
+        ready
+    }
+
+    /// The sessions that somebody waits for and that have something to hand over by now.
+    fn ready(&mut self) -> Vec<u64> {
+        let now = Instant::now();
+        self.hurried.extract_if(.., |(_, ready)| *ready <= now).map(|(id, _)| id).collect()
+    }
+
     /// Reads as often as the most demanding session wants.
     fn keep_pace(&mut self) {
         let period = self.members.iter().map(|member| member.period).min().unwrap_or(IDLE);
@@ -133,8 +164,8 @@ impl Worker {
         }
     }
 
-    /// Takes what is there and gives it to everybody.
-    fn look(&mut self, last: Option<u64>) {
+    /// Takes what is there and gives it to everybody; to some, the shares up to now.
+    fn look(&mut self, closing: &[u64]) {
         let (members, period) = (&mut self.members, self.period);
         self.sampler.drain(|sample| members.iter_mut().for_each(|member| member.take(sample, period)));
         let (anchors, incidents) = self.sampler.take_news();
@@ -142,7 +173,7 @@ impl Worker {
         for member in members.iter_mut() {
             let gpus = self.gpus.as_ref().map(|gpus| gpus.take(member.id, member.processes())).unwrap_or_default();
             member.hear(anchors.as_slice(), &incidents, &gpus);
-            member.look(now, last == Some(member.id));
+            member.look(now, closing.contains(&member.id));
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.stats = self.sampler.stats();

@@ -2,28 +2,15 @@
 
 use jouletree_meter::sampler::Sample;
 use jouletree_meter::series::{OnWall, Point, SeriesBuilder, WallPoint, Whole};
-use jouletree_meter::share::{Increment, Policy, ShareSample, Split, split};
+use jouletree_meter::share::{Cut, Increment, ShareBook, Split};
 use jouletree_meter::{Anchors, Mono, SensorInfo};
-use jouletree_model::{DeviceClass, EnergySeries, Joules, Nanos};
+use jouletree_model::{EnergySeries, Joules, Nanos};
 
 use super::{Balance, Parts};
 use crate::RunError;
 
 /// How far the parts of an energy may be from the whole, by rounding.
 const ROUNDING: f64 = 1e-9;
-
-/// Whose shares cut the energy of a sensor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cut {
-    /// Those of the tree in what the CPUs of a socket do; a socket's memory is cut like the socket.
-    Socket(u32),
-    /// Those of the tree in what a GPU does.
-    Gpu(u32),
-    /// Nothing tells who uses a whole machine's energy.
-    Untold,
-    /// The part of a device is not cut.
-    Part,
-}
 
 /// A point of a device's energy, and what of it the tree had used by then.
 #[derive(Debug, Clone, Copy)]
@@ -48,12 +35,7 @@ pub(super) struct Meter {
 
 impl Meter {
     pub(super) fn new(info: SensorInfo, period: Nanos) -> Meter {
-        let cut = match info.device.class() {
-            _ if info.domain.is_some() => Cut::Part,
-            DeviceClass::Cpu | DeviceClass::Dram => Cut::Socket(info.device.index()),
-            DeviceClass::Gpu => Cut::Gpu(info.device.index()),
-            DeviceClass::Machine => Cut::Untold,
-        };
+        let cut = Cut::of(&info);
         Meter {
             builder: SeriesBuilder::new(&info, period),
             wall: OnWall::default(),
@@ -71,24 +53,24 @@ impl Meter {
         self.builder.take(sample);
     }
 
-    /// The points that are final; their energy is cut by these shares.
-    pub(super) fn finished(&mut self, anchors: &Anchors, shares: &[ShareSample]) -> Vec<Charged> {
+    /// The points that are final; their energy is cut by what was told of sockets and GPUs.
+    pub(super) fn finished(&mut self, anchors: &Anchors, sockets: &ShareBook, gpus: &ShareBook) -> Vec<Charged> {
         let (points, gaps) = self.builder.finished();
         self.gaps += gaps as u64;
         let points: Vec<Point> = points.collect();
         let points = points.into_iter().filter_map(|point| self.wall.take(point, anchors)).collect();
-        self.count(points, shares)
+        self.count(points, sockets, gpus)
     }
 
     /// The last points.
-    pub(super) fn end(&mut self, anchors: &Anchors, shares: &[ShareSample]) -> Vec<Charged> {
+    pub(super) fn end(&mut self, anchors: &Anchors, sockets: &ShareBook, gpus: &ShareBook) -> Vec<Charged> {
         let fresh = SeriesBuilder::new(&self.info, Nanos(0));
         let builder = std::mem::replace(&mut self.builder, fresh);
         self.gaps += builder.gaps().len() as u64;
         let mut points: Vec<WallPoint> =
             builder.into_points().filter_map(|point| self.wall.take(point, anchors)).collect();
         points.extend(std::mem::take(&mut self.wall).end());
-        self.count(points, shares)
+        self.count(points, sockets, gpus)
     }
 
     /// The balance of a recording of this length. Its parts make the whole, or something is wrong with this program.
@@ -115,7 +97,7 @@ impl Meter {
         })
     }
 
-    fn count(&mut self, mut points: Vec<WallPoint>, shares: &[ShareSample]) -> Vec<Charged> {
+    fn count(&mut self, mut points: Vec<WallPoint>, sockets: &ShareBook, gpus: &ShareBook) -> Vec<Charged> {
         let horizon = EnergySeries::HORIZON.0.unsigned_abs();
         points.retain(|point| point.time.0.unsigned_abs() <= horizon);
         let mut increments = Vec::with_capacity(points.len());
@@ -126,7 +108,7 @@ impl Meter {
             grows.push(grown.is_some());
             increments.extend(grown.map(|(energy, from)| Increment { from, to: point.at, energy }));
         }
-        let mut ours = self.cut(&increments, shares).into_iter().peekable();
+        let mut ours = self.cut(&increments, sockets, gpus).into_iter().peekable();
         let charged = points.into_iter().zip(grows).map(|(point, grows)| {
             self.ours += ours.next_if(|_| grows).unwrap_or(Joules::ZERO);
             Charged { point, ours: self.ours }
@@ -135,15 +117,8 @@ impl Meter {
     }
 
     /// Cuts increments, and says what of each was the tree's.
-    fn cut(&mut self, increments: &[Increment], shares: &[ShareSample]) -> Vec<Joules> {
-        let number = match self.cut {
-            Cut::Socket(number) | Cut::Gpu(number) => number,
-            Cut::Untold | Cut::Part => {
-                self.parts.unknown += increments.iter().map(|increment| increment.energy).sum::<Joules>();
-                return Vec::new();
-            }
-        };
-        let split = split(increments, shares, number, Policy::Capacity);
+    fn cut(&mut self, increments: &[Increment], sockets: &ShareBook, gpus: &ShareBook) -> Vec<Joules> {
+        let split = self.cut.split(increments, sockets, gpus);
         // Summed by stretches first: one long sum of a day's samples would lose digits.
         let sum = |part: fn(&Split) -> Joules| split.iter().map(part).sum::<Joules>();
         self.parts.ours += sum(|split| split.ours);

@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use jouletree_meter::sampler::Sample;
-use jouletree_meter::share::ShareSample;
+use jouletree_meter::share::{Cut, ShareSample};
 use jouletree_meter::station::GpuSample;
 use jouletree_meter::{Anchors, Mono, SensorInfo};
 use jouletree_model::{Device, Joules, Kind, Nanos, Warning};
 
-use super::balance::{Charged, Cut, Meter};
+use super::balance::{Charged, Meter};
 use super::shares::Shares;
 use crate::RunError;
 use crate::journal::{SensorRecord, StreamIn};
@@ -69,12 +69,12 @@ pub(super) fn write_power(
         sockets.between(oldest, newest);
         gpus.between(oldest, newest);
         for (place, meter) in meters.iter_mut().enumerate() {
-            let points = meter.finished(anchors, shares_for(meter.cut, &sockets, &gpus));
+            let points = meter.finished(anchors, sockets.book(), gpus.book());
             writer.write(place, points)?;
         }
     }
     for (place, meter) in meters.iter_mut().enumerate() {
-        let points = meter.end(anchors, shares_for(meter.cut, &sockets, &gpus));
+        let points = meter.end(anchors, sockets.book(), gpus.book());
         writer.write(place, points)?;
     }
     writer.points.finish()?;
@@ -104,14 +104,6 @@ impl Meters {
         }
         let kept = KEPT + Nanos(slowest.0.saturating_mul(KEPT_PERIODS)) + lag;
         Meters { meters, places, warnings, kept }
-    }
-}
-
-fn shares_for<'s>(cut: Cut, sockets: &'s Shares<ShareSample>, gpus: &'s Shares<GpuSample>) -> &'s [ShareSample] {
-    match cut {
-        Cut::Socket(number) => sockets.of(number),
-        Cut::Gpu(number) => gpus.of(number),
-        Cut::Untold | Cut::Part => &[],
     }
 }
 

@@ -36,7 +36,7 @@ pub fn run(arguments: &RunArgs) -> Result<ExitCode> {
     let mut subject = Subject::command(&arguments.command, &environment)?;
     let roots = arguments.reader.roots();
     let mut recording =
-        Recording::begin(&reader, &roots, &subject, arguments.period, &arguments.command, &output)?;
+        Recording::begin(&reader, &roots, &mut subject, arguments.period, &arguments.command, &output)?;
     let traces = output.join(TRACES);
     fs::create_dir(&traces).with_context(|| format!("cannot create {}", traces.display()))?;
     say(arguments, || format!("recording to {}", shown(&output)));

@@ -1,0 +1,23 @@
+//! Haste: somebody waits for what a session has not handed over yet.
+
+use std::sync::mpsc::Sender;
+
+use super::worker::Order;
+
+/// Has a session read its meters and hand over its next batch at once, from any thread; by default it does nothing.
+#[derive(Debug, Clone, Default)]
+pub struct Hurry(Option<(Sender<Order>, u64)>);
+
+impl Hurry {
+    pub(super) fn of(orders: &Sender<Order>, session: u64) -> Hurry {
+        Hurry(Some((orders.clone(), session)))
+    }
+
+    /// Somebody waits. The shares of processes are told for 50 ms at least, so that may take as long.
+    pub fn now(&self) {
+        if let Some((orders, session)) = &self.0 {
+            // A station that is gone has handed over everything.
+            let _ = orders.send(Order::Hurry(*session));
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! `jouletree attend`: meters a process that runs already and answers it about windows of its time, without keeping
+//! anything. jouletree's Python package starts it for programs that were not started by jouletree.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use jouletree_meter::station::{Next, Watch};
+use jouletree_model::Nanos;
+
+use crate::reader::{Granted, ReaderArgs};
+use crate::signals;
+use crate::windows::Windows;
+
+/// How long a batch is waited for before the process is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+#[derive(Args)]
+pub struct AttendArgs {
+    /// The process that is metered with its descendants
+    #[arg(long, value_name = "PID")]
+    pid: u32,
+    /// Milliseconds from one reading of the meters to the next, from 1 to 1000
+    #[arg(long, value_name = "MS", default_value = "4", value_parser = crate::cli::period)]
+    period: Nanos,
+    #[command(flatten)]
+    reader: ReaderArgs,
+}
+
+/// Attends until the process has ended, nobody asks any more, or it is told to end.
+pub fn run(arguments: &AttendArgs) -> Result<()> {
+    let signals = signals::listen_to_all()?;
+    let reader = arguments.reader.open()?;
+    let watch = Watch { pid: Some(arguments.pid), period: arguments.period, grid: None };
+    let Granted { mut feed, period, .. } = reader.watch(watch)?;
+    let windows = Windows::at_standard_streams(feed.as_ref(), period).context("the system gives no thread")?;
+    while !feed.is_over() && !windows.are_over() && signals.try_recv().is_err() {
+        match feed.next(LOOK)? {
+            Next::Batch(batch) => windows.take(&batch),
+            Next::NothingYet => {}
+            Next::Ended => break,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! Windows: a program asks its recorder how many joules a stretch of its own time took, and is told at once.
+//!
+//! [`Place`] is a socket that the program finds through its environment, [`Windows`] what the recorder brings its batches
+//! to. A thread talks to programs by a protocol of lines ([`protocol`], docs/windows.md). Whatever programs send, the
+//! recording goes on.
+
+mod connection;
+mod desk;
+mod lines;
+mod place;
+mod protocol;
+mod serve;
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use jouletree_meter::station::{Batch, Feed};
+use jouletree_model::Nanos;
+
+use connection::Connection;
+use desk::Desk;
+use place::Place;
+
+/// The environment variable that tells a program where its recorder listens.
+pub const SOCKET: &str = "JOULETREE_SOCKET";
+
+/// A socket at which nobody answers yet.
+pub struct Socket {
+    place: Place,
+    listener: UnixListener,
+}
+
+impl Socket {
+    /// Makes a socket at a place of its own.
+    pub fn make() -> io::Result<Socket> {
+        let (place, listener) = Place::make()?;
+        Ok(Socket { place, listener })
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        self.place.path()
+    }
+}
+
+/// Answers programs about windows of a recording. It ends with everything answered when this is dropped.
+pub struct Windows {
+    desk: Arc<Desk>,
+    thread: Option<JoinHandle<()>>,
+    _place: Option<Place>,
+}
+
+impl Windows {
+    /// Answers whoever connects to a socket.
+    pub fn at(socket: Socket, feed: &dyn Feed, period: Nanos) -> io::Result<Windows> {
+        let Socket { place, listener } = socket;
+        Windows::start(feed, period, Some(listener), Vec::new(), Some(place))
+    }
+
+    /// Answers the program that writes to this one's standard input and reads its standard output.
+    pub fn at_standard_streams(feed: &dyn Feed, period: Nanos) -> io::Result<Windows> {
+        let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+        let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+        Windows::start(feed, period, None, vec![Connection::of_pipes(0, input, output)], None)
+    }
+
+    fn start(
+        feed: &dyn Feed,
+        period: Nanos,
+        listener: Option<UnixListener>,
+        connections: Vec<Connection>,
+        place: Option<Place>,
+    ) -> io::Result<Windows> {
+        let desk = Arc::new(Desk::new(feed, period)?);
+        let thread = serve::start(desk.clone(), listener, connections)?;
+        Ok(Windows { desk, thread: Some(thread), _place: place })
+    }
+
+    /// Takes what happened since the batch before.
+    pub fn take(&self, batch: &Batch) {
+        self.desk.take(batch);
+    }
+
+    /// Whether nobody will ask any more.
+    pub fn are_over(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+}
+
+impl Drop for Windows {
+    fn drop(&mut self) {
+        self.desk.finish();
+        if let Some(thread) = self.thread.take() {
+            // It ends within half a second. If it panicked, programs were told nothing, which is no harm to them.
+            let _ = thread.join();
+        }
+    }
+}
