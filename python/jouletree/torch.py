@@ -47,7 +47,7 @@ class Attached:
 
 
 def attach(model: Any, name: Optional[str] = None) -> Attached:
-    """Records a model under `name`: its modules become ``name/…``; without one, they are called as they would be anyway.
+    """Records a model under `name`: its modules become ``name/…``; without one, as they would be anyway.
 
     Needed only to name models, such as two of the same class, or where torch was not adapted by ``jouletree run``.
     """
