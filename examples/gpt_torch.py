@@ -42,7 +42,8 @@ def write(model: GPT2LMHeadModel, beginning: torch.Tensor, tokens: int) -> None:
         pad_token_id=0,
     )
     count = written[:, beginning.shape[1] :].numel()
-    print(f"wrote {count} tokens, {(time.monotonic() - began) / tokens * 1000:.1f} ms for each of {len(written)} at once")
+    took = (time.monotonic() - began) / tokens
+    print(f"wrote {count} tokens, {len(written)} at a time in {took * 1000:.1f} ms")
 
 
 def main() -> None:

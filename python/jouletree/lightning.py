@@ -1,8 +1,8 @@
 """Lightning: ``EnergyCallback`` logs joules by step, sample and epoch to the Trainer's loggers.
 
 Under ``jouletree run`` every Trainer has one by itself, of ``lightning`` and of ``pytorch_lightning``. The figures are
-``energy_j_per_step``, ``energy_j_per_sample`` and ``energy_j_per_epoch``, all without validation; where power is estimated
-rather than measured their names end in ``_estimated``.
+``energy_j_per_step``, ``energy_j_per_sample`` and ``energy_j_per_epoch``, all without validation; where power is
+estimated rather than measured their names end in ``_estimated``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """PyTorch under ``jouletree run``, and ``attach`` for those who want to say which model is meant.
 
-Under ``jouletree run`` nothing has to be called: `adapt` is, once torch was imported. Modules are then known by the names
-that the program gave them, steps are found by watching optimizers, data loaders and the calls of models
+Under ``jouletree run`` nothing has to be called: `adapt` is, once torch was imported. Modules are then known by the
+names that the program gave them, steps are found by watching optimizers, data loaders and the calls of models
 (``jouletree._torch.steps`` says how), and the operations of chosen steps are recorded by torch's own profiler.
 """
 
@@ -47,7 +47,7 @@ class Attached:
 
 
 def attach(model: Any, name: Optional[str] = None) -> Attached:
-    """Records a model under `name`: its modules become ``name/…``; without a name, they are called as they would be anyway.
+    """Records a model under `name`: its modules become ``name/…``; without one, as they would be anyway.
 
     Needed only to name models, such as two of the same class, or where torch was not adapted by ``jouletree run``.
     """

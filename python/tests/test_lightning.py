@@ -38,8 +38,9 @@ class Lit(lightning.LightningModule):
 
 def loader(): return DataLoader(TensorDataset(torch.randn(16, 64)), batch_size=4)
 kept = Kept()
-trainer = lightning.Trainer(max_epochs=2, logger=kept, log_every_n_steps=2, accelerator="cpu", enable_progress_bar=False,
-    enable_checkpointing=False, enable_model_summary=False, num_sanity_val_steps=0, callbacks=CALLBACKS)
+trainer = lightning.Trainer(max_epochs=2, logger=kept, log_every_n_steps=2, accelerator="cpu",
+    enable_progress_bar=False, enable_checkpointing=False, enable_model_summary=False,
+    num_sanity_val_steps=0, callbacks=CALLBACKS)
 lit = Lit()
 trainer.fit(lit, loader(), loader())
 trainer.predict(lit, loader())

@@ -41,8 +41,8 @@ config = BertConfig(vocab_size=64, hidden_size=32, num_hidden_layers=1, num_atte
 reporter = Reporter()
 arguments = TrainingArguments("out", per_device_train_batch_size=4, gradient_accumulation_steps=2, num_train_epochs=2,
     logging_steps=1, report_to="none", disable_tqdm=True, use_cpu=True, save_strategy="no", eval_strategy="epoch")
-trainer = Trainer(model=BertForSequenceClassification(config), args=arguments, train_dataset=Texts(), eval_dataset=Texts(),
-    callbacks=CALLBACKS)
+trainer = Trainer(model=BertForSequenceClassification(config), args=arguments, train_dataset=Texts(),
+    eval_dataset=Texts(), callbacks=CALLBACKS)
 trainer.train()
 trainer.predict(Texts())
 import sys

@@ -1,9 +1,9 @@
 """What modules are called: the names that the program gave them, from the model that holds them downwards.
 
-A program with one model reads as its author wrote it: ``bert/encoder/layer.0/attention``, and what the model itself does
-between its modules stands under its class, ``BertForMaskedLM``. In a program with several models (a generator and a
-discriminator) each name begins with its model's, so that they stay apart: ``Generator/main.0``. A model is called by its
-class; where that says nothing (``Sequential``) or is taken, by the variable that holds it, if that can be told.
+A program with one model reads as its author wrote it: ``bert/encoder/layer.0/attention``, and what the model itself
+does between its modules stands under its class, ``BertForMaskedLM``. In a program with several models (a generator and
+a discriminator) each name begins with its model's, so that they stay apart: ``Generator/main.0``. A model is called by
+its class; where that says nothing (``Sequential``) or is taken, by the variable that holds it, if that can be told.
 
 What holds what is learnt when modules are put into each other. So a part that is called alone, as in Lightning's
 ``training_step``, still has its whole name, and it is known how many models there are before the first one runs.

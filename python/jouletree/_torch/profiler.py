@@ -2,8 +2,9 @@
 
 Only the parts of the profiler that record are used: what ``torch.profiler`` does in Python with every event afterwards
 takes longer than the recording. A window is opened and closed between steps, by the thread whose steps it records; it
-spans steps that follow each other. Only the main thread's steps are recorded: torch's profiler allows no more. A program that profiles itself has precedence: our window is closed before its
-begins, and there is none of ours while it lasts.
+spans steps that follow each other. Only the main thread's steps are recorded: torch's profiler allows no more. A
+program that profiles itself has precedence: our window is closed before its begins, and there is none of ours while it
+lasts.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ one before: a batch is fetched from a data loader, gradients are set to zero, a 
 computed. So gradient accumulation, with several forward and backward passes to one optimizer step, is one step. What a
 program does between (logging, a schedule, its own code) belongs to no step. With several optimizers, the one that
 stepped first ends steps; others that step right after it still belong to that step. An optimizer that steps twice
-while the first does not has taken its place. Without any optimizer, as with updates by hand, a backward pass ends a step.
+while the first does not has taken its place. Without any optimizer, as with updates by hand, a backward pass ends a
+step.
 
 **Inference.** A call of a model in a program without an optimizer, or in evaluation mode, or without gradients, is a
 step of its own: so is each token of ``generate``. It begins with the fetch of its batch, if a data loader was asked
@@ -154,7 +155,7 @@ class Steps:
         step = self._open
         if step is None:
             return
-        # A model that is called again adds to its samples; what another model, or another part, takes are the same ones.
+        # A model that is called again adds to its samples; what another model, or another part, takes are the same.
         if samples is not None and (not step.calls or id(module) in step.calls and len(step.calls) == 1):
             step.samples = (step.samples or 0) + samples
         step.calls.add(id(module))

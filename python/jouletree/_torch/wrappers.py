@@ -42,8 +42,8 @@ def _watch_loaders(recorder: Recorder) -> None:
 
 
 def _watch_optimizers(recorder: Recorder) -> None:
-    """Optimizers tell when they step by torch's own hooks. Once torch compiles anything, older versions take these away;
-    so each class's ``step`` is wrapped as well, when its first optimizer is made."""
+    """Optimizers tell when they step by torch's own hooks. Once torch compiles anything, older versions take these
+    away; so each class's ``step`` is wrapped as well, when its first optimizer is made."""
     from torch.optim import optimizer as module
 
     optimizer = module.Optimizer
