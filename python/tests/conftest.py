@@ -41,6 +41,10 @@ class Process:
     def spans(self) -> list[dict]:
         return self._rows("spans.csv")
 
+    @property
+    def windows(self) -> list[dict]:
+        return self._rows("windows.csv")
+
     def files(self, pattern: str) -> list[pathlib.Path]:
         return sorted(self.folder.glob(pattern))
 

@@ -156,7 +156,8 @@ fn with_prefix(value: f64, unit: &str, f: &mut fmt::Formatter<'_>) -> fmt::Resul
     } else {
         PREFIXES.into_iter().find(|(scale, _)| size >= *scale).unwrap_or((1e-9, "n"))
     };
-    let scaled = value / scale;
+    // A sum of nothing is minus zero.
+    let scaled = value / scale + 0.0;
     let digits = match scaled.abs() {
         x if x >= 99.95 => 0,
         x if x >= 9.995 => 1,

@@ -177,10 +177,7 @@ fn optimizer_data_loading_and_python_time_have_their_places() {
         op("aten::relu", MAIN, (72, 2), json!({})),
     ]);
     let placed = placed(&trace);
-    assert_eq!(
-        placed["aten::stack"],
-        at("data_loading/_SingleProcessDataLoaderIter.__next__/aten::stack", Pass::Forward)
-    );
+    assert_eq!(placed["aten::stack"], at("data/_SingleProcessDataLoaderIter.__next__/aten::stack", Pass::Forward));
     assert_eq!(placed["aten::sqrt"], at("optimizer/AdamW.step/aten::sqrt", Pass::Optimizer));
     assert_eq!(placed["Optimizer.step#AdamW.step"], at("optimizer/AdamW.step/(python)", Pass::Optimizer));
     assert_eq!(placed["aten::nll_loss"].0, "(root)/aten::nll_loss");

@@ -61,10 +61,10 @@ fn two_steps_of_keras() {
         .collect();
     let wanted = [
         ("net/dense/MatMul", Forward, 1, 11),
-        ("data_loading/Prefetch/Map", Forward, 10, 30),
+        ("data/Prefetch/Map", Forward, 10, 30),
         ("net/dense/BiasAdd/ReadVariableOp", Forward, 11, 11),
         ("net/dense/BiasAdd", Forward, 12, 15),
-        ("data_loading/GatherV2", Forward, 12, 17),
+        ("data/GatherV2", Forward, 12, 17),
         ("net/dense/MatMul", Backward, 20, 40),
         ("net/dense/AddN", Backward, 40, 45),
         ("optimizer/Adam/truediv_27", Optimizer, 50, 57),

@@ -43,20 +43,23 @@ fn unattributed(balance: &DeviceEnergy) -> Option<String> {
 
 /// What was attributed and what not, device by device, in words.
 pub fn balances(footprint: &Footprint) -> String {
-    let told = footprint.devices.iter().filter_map(|balance| {
+    let told = footprint.devices.iter().enumerate().filter_map(|(number, balance)| {
         let measured = balance.measured.filter(|measured| measured.0 > 0.0)?;
         let recorded = Joules((measured - balance.outside_trace).0.max(0.0));
         if balance.attributed.0 <= 0.0 {
             return Some(format!("{}: {measured}; no operation was recorded\n", balance.device));
         }
         let part = |part: Joules| format!("{part} ({})", percent(share(part, recorded)));
-        let idle = Joules((balance.unattributed - balance.outside_trace).0.max(0.0));
+        // Profilers also see what runs between the steps that were chosen.
+        let in_steps: Joules = footprint.steps.iter().filter(|step| step.device == number).map(|step| step.energy).sum();
+        let attributed = if footprint.steps.is_empty() { balance.attributed } else { in_steps };
+        let idle = Joules((recorded - attributed).0.max(0.0));
         Some(format!(
             "{}: {measured}, of which {} while operations were not recorded and {recorded} while they were; of these \
              {} went to operations and {} were used while none ran\n",
             balance.device,
             balance.outside_trace,
-            part(balance.attributed),
+            part(attributed),
             part(idle)
         ))
     });

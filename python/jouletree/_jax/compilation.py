@@ -1,4 +1,4 @@
-"""The time that JAX spends on tracing and compiling functions, as a module ``compile`` beside the layers."""
+"""The time that JAX spends on tracing and compiling functions, as windows called ``compile …``. It is no part of a step."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Compilation:
         """Writes the spans that nothing more can lie around."""
         spans, self._spans = self._spans, []
         for start, end, lane, name, kind in spans:
-            self._session.ran_module(f"compile/{name}" if name else "compile", start, end, lane, kind, "")
+            self._session.ran_window(f"{kind} {name}".strip(), start, end, "window", lane)
 
     def _forget(self) -> None:
         self._spans = []
@@ -54,9 +54,7 @@ class Compilation:
     def _note(self, kind: str, seconds: float, name: str) -> None:
         end = time.time_ns()
         start = end - int(seconds * 1e9)
-        if self._session.level == "op" and not self._steps.is_recorded_since(start):
-            # Like operations it counts where steps are recorded.
-            return
+        self._steps.compiled(start, end)
         lane = threading.get_native_id()
         spans = self._spans
         while spans and spans[-1][2] == lane and spans[-1][0] >= start - _LATE_NS:

@@ -60,9 +60,10 @@ class Steps:
         if begun is not None:
             self._here.busy = False
 
-    def is_recorded_since(self, time_ns: int) -> bool:
-        """Whether the step under way is recorded, and was so at this time."""
-        return bool(self._number) and self._recorded and self._start <= time_ns
+    def compiled(self, start_ns: int, end_ns: int) -> None:
+        """Notes that something was compiled: the step under way begins with what is run, not with what is prepared."""
+        if self._number and self._start <= start_ns:
+            self._start = end_ns
 
     def end(self) -> None:
         """Ends the last step and its window."""

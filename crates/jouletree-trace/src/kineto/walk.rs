@@ -219,7 +219,7 @@ impl<'a> Walk<'a> {
             return Meaning::Apart(self.scopes.at(&format!("collectives/{name}")));
         }
         if let Some(loader) = name.strip_prefix("enumerate(DataLoader)#") {
-            return Meaning::Apart(self.scopes.at(&format!("data_loading/{loader}")));
+            return Meaning::Apart(self.scopes.at(&format!("data/{loader}")));
         }
         Meaning::Range
     }

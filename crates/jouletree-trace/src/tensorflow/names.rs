@@ -110,6 +110,14 @@ pub(crate) fn without_number(part: &str) -> &str {
     }
 }
 
+/// Where loading data stands beside the layers of a model.
+pub(crate) const DATA: &str = "data";
+
+/// Whether an operation without a scope waits for the input pipeline.
+pub(crate) fn takes_data(name: &str, op_type: &str) -> bool {
+    !name.contains('/') && op_type.contains("Iterator")
+}
+
 /// Whether operations of this type change a variable.
 pub(crate) fn changes_variable(op_type: &str) -> bool {
     ["Assign", "Apply", "ResourceApply", "ResourceSparseApply", "SparseApply", "ResourceScatter"]

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use jouletree_model::{Op, Pass};
 
 use super::graph::{Graph, Node};
-use super::names::{Gradient, without_number};
+use super::names::{DATA, Gradient, takes_data, without_number};
 
 /// How many operations are looked at on the way back from an optimizer's operation to its variable.
 const SEARCH: usize = 512;
@@ -29,6 +29,7 @@ pub(super) fn places(graph: &Graph) -> Vec<Op> {
             (Gradient::Of(path), _) => Some(path.clone().into_owned()),
             (Gradient::Unknown, _) => None,
             (_, Pass::Optimizer) => Some(optimizer_path(graph, index, &model)),
+            _ if takes_data(&node.original, &node.op_type) => Some(format!("{DATA}/{}", node.original)),
             _ => Some(node.original.clone()),
         })
         .collect();

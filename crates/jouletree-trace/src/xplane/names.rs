@@ -5,13 +5,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use jouletree_model::{Op, Pass};
 
 use crate::tensorflow::names::{
-    Gradient, before_grappler, changes_variable, gradient, is_numbered, without_number,
+    DATA, Gradient, before_grappler, changes_variable, gradient, is_numbered, takes_data, without_number,
 };
 
 use super::keras::Renumbered;
-
-/// The module of what brings the data.
-pub(super) const DATA: &str = "data_loading";
 
 /// The module of what belongs to the optimizer.
 const OPTIMIZER: &str = "optimizer";
@@ -134,6 +131,9 @@ impl Model {
         if last != op.name && self.optimizers.contains(top) {
             return Place::At(at(format!("{OPTIMIZER}/{}", op.name), Pass::Optimizer));
         }
+        if takes_data(&op.name, op.named.op_type) {
+            return Place::At(data_op(op.named));
+        }
         Place::At(at(self.renumbered.restored(&op.name), Pass::Forward))
     }
 }
@@ -178,7 +178,7 @@ pub(super) fn data_op(named: Named<'_>) -> Op {
     Op::new(format!("{DATA}/{}", named.name), named.op_type, named.name, Pass::Forward)
 }
 
-/// `Iterator::Root::Prefetch::Map` works at `data_loading/Prefetch/Map`; `None` for iterators that only hand over what
+/// `Iterator::Root::Prefetch::Map` works at `data/Prefetch/Map`; `None` for iterators that only hand over what
 /// another thread has made or will make: their time is waiting.
 pub(super) fn iterator_op<'a>(name: &'a str) -> Option<Op> {
     let stages = name.strip_prefix("Iterator::")?;
@@ -303,10 +303,10 @@ mod tests {
         let path = |name| iterator_op(name).map(|op| op.path.into_string());
         assert_eq!(
             path("Iterator::Root::Prefetch::ParallelMapV2::Zip[0]::FlatMap").as_deref(),
-            Some("data_loading/Prefetch/ParallelMapV2/Zip[0]/FlatMap")
+            Some("data/Prefetch/ParallelMapV2/Zip[0]/FlatMap")
         );
         let repeated = path("Iterator::Root::ForeverRepeat[7]::FromTensor");
-        assert_eq!(repeated.as_deref(), Some("data_loading/ForeverRepeat/FromTensor"));
+        assert_eq!(repeated.as_deref(), Some("data/ForeverRepeat/FromTensor"));
         assert_eq!(path("Iterator::Root::Prefetch"), None);
         assert_eq!(path("Iterator::Root"), None);
         assert_eq!(path("Iterator::Root::Prefetch::ParallelMapV2"), None);
