@@ -1,11 +1,11 @@
 //! `jouletree attend`: meters a process that runs already and answers it about windows of its time, without keeping
 //! anything. jouletree's Python package starts it for programs that were not started by jouletree.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use jouletree_meter::station::{Next, Watch};
+use jouletree_meter::station::{Batch, Feed, Next, Watch};
 use jouletree_model::Nanos;
 
 use crate::reader::{Granted, ReaderArgs};
@@ -14,6 +14,9 @@ use crate::windows::Windows;
 
 /// How long a batch is waited for before the process is looked at.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// How long shares are waited for before windows are answered without.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
 pub struct AttendArgs {
@@ -33,7 +36,9 @@ pub fn run(arguments: &AttendArgs) -> Result<()> {
     let reader = arguments.reader.open()?;
     let watch = Watch { pid: Some(arguments.pid), period: arguments.period, grid: None };
     let Granted { mut feed, period, .. } = reader.watch(watch)?;
+    let before = until_shares(feed.as_mut())?;
     let windows = Windows::at_standard_streams(feed.as_ref(), period).context("the system gives no thread")?;
+    before.iter().for_each(|batch| windows.take(batch));
     while !feed.is_over() && !windows.are_over() && signals.try_recv().is_err() {
         match feed.next(LOOK)? {
             Next::Batch(batch) => windows.take(&batch),
@@ -42,4 +47,15 @@ pub fn run(arguments: &AttendArgs) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Waits until it is known what the process does: the first window would otherwise be of an unknown share.
+fn until_shares(feed: &mut dyn Feed) -> Result<Vec<Batch>> {
+    let (mut batches, patience) = (Vec::new(), Instant::now() + PATIENCE);
+    while Instant::now() < patience && !batches.iter().any(|batch: &Batch| !batch.shares.is_empty()) {
+        if let Next::Batch(batch) = feed.next(LOOK)? {
+            batches.push(batch);
+        }
+    }
+    Ok(batches)
 }
