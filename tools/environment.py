@@ -48,7 +48,10 @@ def place_of(name: str) -> pathlib.Path:
 
 
 def install(python: pathlib.Path, *arguments: str) -> None:
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments], check=True)
+    # Whoever waits at a terminal sees what is fetched; a log needs none of it.
+    talk = [] if sys.stderr.isatty() else ["--quiet"]
+    words = [python, "-m", "pip", "install", *talk, "--disable-pip-version-check", *arguments]
+    subprocess.run(words, check=True, stdout=sys.stderr)
 
 
 def make(name: str, place: pathlib.Path) -> None:

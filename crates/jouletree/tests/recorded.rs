@@ -68,7 +68,7 @@ fn a_trace_is_accounted_with_recorded_power() {
     let events = [event("aten::mm", 100_000, 700_000), event("aten::add", 900_000, 600_000)];
     let trace = json!({"schemaVersion": 1, "traceEvents": events}).to_string();
     let trace = files.write("trace.json", trace);
-    let result = account([trace.as_str(), "--power", &folder]);
+    let result = account([trace.as_str(), "--power", &folder, "--energy", "device"]);
     assert_conserved(&result);
     let cpu_row = device(&result, "host/cpu:0");
     assert_close(number(cpu_row, "measured_j"), cpu.total().0, 1e-9, "measured");
