@@ -51,9 +51,10 @@ pub struct RunArgs {
     /// Keep the frameworks' own traces in the run folder
     #[arg(long)]
     pub keep_traces: bool,
-    /// Milliseconds from one reading of the meters to the next, from 1 to 1000
-    #[arg(long, value_name = "MS", default_value = "4", value_parser = crate::cli::period)]
-    pub period: Nanos,
+    /// Milliseconds from one reading of the meters to the next, from 1 to 1000; by default 4, or 20 where energy is only
+    /// estimated
+    #[arg(long, value_name = "MS", value_parser = crate::cli::period)]
+    pub period: Option<Nanos>,
     /// Say nothing but errors and warnings
     #[arg(short, long)]
     pub quiet: bool,

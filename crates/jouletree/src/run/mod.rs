@@ -16,13 +16,19 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use jouletree_model::{Kind, Nanos};
 
 use crate::launch::{self, Environment};
+use crate::reader::Reader;
 use crate::recording::{Recording, Subject, default_output};
 use package::Package;
 
 pub use args::{EXAMPLES, RunArgs};
 pub use finish::opened;
+
+/// How often meters are read, and how often a model is asked, when nobody says.
+const METERED: Nanos = Nanos(4_000_000);
+const ESTIMATED: Nanos = Nanos(20_000_000);
 
 /// Where the processes of a run leave their traces, in its folder.
 const TRACES: &str = "traces";
@@ -35,8 +41,11 @@ pub fn run(arguments: &RunArgs) -> Result<ExitCode> {
     let environment = environment(arguments, &output)?;
     let mut subject = Subject::command(&arguments.command, &environment)?;
     let roots = arguments.reader.roots();
-    let mut recording =
-        Recording::begin(&reader, &roots, &mut subject, arguments.period, &arguments.command, &output)?;
+    let period = match arguments.period {
+        Some(period) => period,
+        None => usual_period(&reader)?,
+    };
+    let mut recording = Recording::begin(&reader, &roots, &mut subject, period, &arguments.command, &output)?;
     let traces = output.join(TRACES);
     fs::create_dir(&traces).with_context(|| format!("cannot create {}", traces.display()))?;
     say(arguments, || format!("recording to {}", shown(&output)));
@@ -46,6 +55,13 @@ pub fn run(arguments: &RunArgs) -> Result<ExitCode> {
     drop(subject);
     let told = recording.finish(status).and_then(|run| finish::account(&run, arguments));
     launch::passed_on(status, told)
+}
+
+/// How often meters are read when nobody says. A model learns what processors do from ticks of ten milliseconds: to look
+/// more often would cost the program and tell nothing.
+fn usual_period(reader: &Reader) -> Result<Nanos> {
+    let is_metered = reader.sensors()?.iter().any(|sensor| sensor.kind != Kind::Estimated);
+    Ok(if is_metered { METERED } else { ESTIMATED })
 }
 
 /// What the program's Python needs to know.
