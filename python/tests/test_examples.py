@@ -135,7 +135,7 @@ def test_twelve_equal_layers_use_about_the_same(example: Example, tmp_path: path
     if not example.is_here():
         pytest.skip(f"{example.framework} is not installed here")
     more = ["--stage", "pre-training"] if "estimator" in example.script else []
-    run = recorded(tmp_path / "run", example, "--layers", "12", "--hidden", "192", "--steps", "8", *more)
+    run = recorded(tmp_path / "run", example, "--layers", "12", "--hidden", "128", "--seq", "64", "--steps", "20", *more)
     prefix = BERTS[example.script]
     layers = {path: energy for path, energy in run.by_layer(prefix.count("/") + 1).items() if path.startswith(prefix)}
     assert len(layers) == 12, sorted(layers)
