@@ -128,6 +128,8 @@ impl Meter {
         self.parts.own += sum(|split| split.own);
         // A GPU that does not tell who uses it is taken to work for the tree; a processor never does so for one alone.
         let is_gpu = matches!(self.cut, Cut::Gpu(_));
-        split.iter().map(|split| if is_gpu { split.ours + split.unknown } else { split.ours }).collect()
+        let ours = split.iter().map(|split| if is_gpu { split.ours + split.unknown } else { split.ours });
+        // A share that a damaged file tells may be anything; energy only grows.
+        ours.map(|Joules(ours)| Joules(if ours.is_finite() { ours.max(0.0) } else { 0.0 })).collect()
     }
 }
