@@ -169,22 +169,25 @@ pub struct Player {
 
 impl Player {
     /// Begins to play.
-    pub fn start(mut fake: Fake) -> Player {
-        let (begun, stop, oracle) = (Instant::now(), Arc::new(AtomicBool::new(false)), fake.oracle.clone());
-        let (stopped, latest) = (Arc::clone(&stop), Arc::clone(&fake.latest));
-        let thread = thread::spawn(move || {
-            fake.play(begun, |_| stopped.load(Ordering::Relaxed))?;
-            Ok(fake)
-        });
-        Player { begun, oracle, latest, stop, thread: Some(thread) }
+    pub fn start(fake: Fake) -> Player {
+        let begun = Instant::now();
+        Player::spawn(fake, begun, move |fake, stop| fake.play(begun, |_| stop.load(Ordering::Relaxed)))
     }
 
     /// Begins to play by another clock: counters then follow whatever that clock follows, such as [`busy_clock`].
-    pub fn follow(mut fake: Fake, clock: impl FnMut() -> Duration + Send + 'static) -> Player {
-        let (begun, stop, oracle) = (Instant::now(), Arc::new(AtomicBool::new(false)), fake.oracle.clone());
+    pub fn follow(fake: Fake, clock: impl FnMut() -> Duration + Send + 'static) -> Player {
+        Player::spawn(fake, Instant::now(), |fake, stop| fake.follow(clock, || stop.load(Ordering::Relaxed)))
+    }
+
+    fn spawn(
+        mut fake: Fake,
+        begun: Instant,
+        play: impl FnOnce(&mut Fake, &AtomicBool) -> Result<(), FakeError> + Send + 'static,
+    ) -> Player {
+        let (stop, oracle) = (Arc::new(AtomicBool::new(false)), fake.oracle.clone());
         let (stopped, latest) = (Arc::clone(&stop), Arc::clone(&fake.latest));
         let thread = thread::spawn(move || {
-            fake.follow(clock, || stopped.load(Ordering::Relaxed))?;
+            play(&mut fake, &stopped)?;
             Ok(fake)
         });
         Player { begun, oracle, latest, stop, thread: Some(thread) }

@@ -12,6 +12,7 @@ use crate::policy::Owner;
 pub struct Process {
     /// Whose it is.
     pub owner: Owner,
+    pid: u32,
     /// When it began, in ticks since the machine did: a number that is used again has another.
     began: u64,
 }
@@ -22,12 +23,12 @@ impl Process {
         // The beginning is looked at before and after, so that both belong to one process.
         let before = began(proc, pid)?;
         let owner = owner(&fs::read(proc.join(pid.to_string()).join("status")).ok()?)?;
-        (began(proc, pid) == Some(before)).then_some(Process { owner, began: before })
+        (began(proc, pid) == Some(before)).then_some(Process { owner, pid, began: before })
     }
 
     /// Whether this is the same process, whoever owns it by now.
     pub fn is(self, other: Process) -> bool {
-        self.began == other.began
+        (self.pid, self.began) == (other.pid, other.began)
     }
 }
 

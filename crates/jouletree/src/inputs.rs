@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use jouletree_account::{Metered, Rule, energy_series};
-use jouletree_model::{Device, Nanos, Trace, Warning};
+use jouletree_model::{Device, ModelTree, Nanos, Trace, Warning};
 use jouletree_run::{EnergyOf, MeteredSeries, OURS, PowerInput, RunFolder, read_power};
 use jouletree_trace::{Progress, ReadOptions, TraceError, find_traces, merge_traces, read_model, read_trace};
 use rayon::prelude::*;
@@ -27,12 +27,17 @@ pub fn traces(input: &InputArgs, census: bool) -> Result<Trace> {
     if traces.is_empty() {
         bail!("none of the {} files holds an operation", files.len());
     }
+    Ok(merged(traces, options.model))
+}
+
+/// One trace of several that were read with the help of a model.
+pub fn merged(traces: Vec<Trace>, model: ModelTree) -> Trace {
     let mut trace = merge_traces(traces);
     // A reader that used the model has drawn the flow between what ran; twice would count double.
     if trace.model.edges().len() == 0 {
-        trace.model.merge(options.model);
+        trace.model.merge(model);
     }
-    Ok(trace)
+    trace
 }
 
 /// A file or run folder that the user means.

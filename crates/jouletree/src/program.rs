@@ -81,15 +81,16 @@ impl<'a> Told<'a> {
         let row = |(phase, spans): (Box<str>, Vec<&ProgramSpan>)| {
             let ranges = united(&spans);
             // Every rank of a job takes the same steps.
-            let ranks = spans.chunk_by(|a, b| a.process == b.process).map(<[_]>::len);
-            let steps = ranks.max().unwrap_or(0);
+            let ranks = spans.chunk_by(|a, b| a.process == b.process);
+            let rank = ranks.max_by_key(|rank| rank.len()).unwrap_or_default();
+            let steps = rank.len();
             let samples =
                 spans.iter().map(|span| span.samples).sum::<Option<u64>>().filter(|samples| *samples > 0);
             let energy = self.within(&ranges);
             PhaseRow {
                 phase,
                 steps,
-                recorded: spans.iter().filter(|span| span.is_recorded).count().min(steps),
+                recorded: rank.iter().filter(|span| span.is_recorded).count(),
                 energy_j: energy.0,
                 step_j: energy.0 / steps.max(1) as f64,
                 samples,

@@ -108,9 +108,9 @@ impl Meter {
             grows.push(grown.is_some());
             increments.extend(grown.map(|(energy, from)| Increment { from, to: point.at, energy }));
         }
-        let mut ours = self.cut(&increments, sockets, gpus).into_iter().peekable();
+        let mut ours = self.cut(&increments, sockets, gpus).into_iter();
         let charged = points.into_iter().zip(grows).map(|(point, grows)| {
-            self.ours += ours.next_if(|_| grows).unwrap_or(Joules::ZERO);
+            self.ours += if grows { ours.next() } else { None }.unwrap_or(Joules::ZERO);
             Charged { point, ours: self.ours }
         });
         charged.collect()

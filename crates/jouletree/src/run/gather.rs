@@ -11,6 +11,7 @@ use jouletree_trace::{Progress, ReadOptions, TraceError, find_traces, merge_trac
 use rayon::prelude::*;
 
 use super::told;
+use crate::inputs;
 use crate::progress::ReadingBar;
 
 /// Files of a process that are not traces.
@@ -87,11 +88,7 @@ impl Left {
                 Err(error) => lost.push(Warning::new(file.display().to_string(), error.to_string())),
             }
         }
-        let mut trace = merge_traces(whole);
-        // A reader that used the model has drawn the flow between what ran; twice would count double.
-        if trace.model.edges().len() == 0 {
-            trace.model.merge(options.model);
-        }
+        let mut trace = inputs::merged(whole, options.model);
         let mut steps: Vec<(TimeRange, Step)> = program.steps().map(|step| (step.range, step.step)).collect();
         steps.sort_unstable_by_key(|(range, _)| range.start);
         if !steps.is_empty() {
