@@ -9,8 +9,10 @@ use crate::share::kept::{KeptFile, NumberedDirectory, number};
 use crate::share::{Machine, Tree};
 use crate::{Mono, ReadError, Roots};
 
-/// The kernel walks through all memory of a process to tell its part of shared memory: not more often than this.
+/// The kernel walks through all memory of a process to tell its part of shared memory: not more often than this,
 const SHARED_PERIOD: Nanos = Nanos(1_000_000_000);
+/// and so seldom that it takes no more than one part of so many of the time: a process may have very much memory.
+const SHARED_PATIENCE: i64 = 1000;
 
 /// What a tree and its machine use at an instant. Amounts of memory are in bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,7 +25,7 @@ pub struct ResourceSample {
     pub machine_busy: Option<f64>,
     /// Memory in use by the tree's processes; what several of them share is counted for each.
     pub resident: u64,
-    /// The same with shared memory counted once, as of the last second; `None` when that is not told or not permitted.
+    /// The same with shared memory counted once, as it was a second ago or, in very large processes, some seconds; `None` when that is not told or not permitted.
     pub proportional: Option<u64>,
     /// All memory of the machine.
     pub memory_total: Option<u64>,
@@ -44,7 +46,9 @@ pub struct ResourceLog {
     page: u64,
     period: Nanos,
     last: Option<(Mono, Nanos)>,
-    proportional: Option<(Mono, Option<u64>)>,
+    proportional: Option<u64>,
+    /// When that is to be told anew.
+    proportional_due: Mono,
     text: Vec<u8>,
 }
 
@@ -62,6 +66,7 @@ impl ResourceLog {
             period,
             last: None,
             proportional: None,
+            proportional_due: Mono::default(),
             text: vec![0; 4096],
         })
     }
@@ -105,18 +110,16 @@ impl ResourceLog {
     }
 
     fn proportional(&mut self, now: Mono, tree: &Tree) -> Option<u64> {
-        match self.proportional {
-            Some((then, bytes)) if now - then < SHARED_PERIOD => bytes,
-            _ => {
-                let bytes = self.sum_of_parts(tree);
-                self.proportional = Some((now, bytes));
-                bytes
-            }
+        if now >= self.proportional_due {
+            let begun = Mono::now();
+            self.proportional = self.sum_of_parts(tree);
+            let took = Mono::now() - begun;
+            let pause = SHARED_PERIOD.max(Nanos(took.0.saturating_mul(SHARED_PATIENCE)));
+            self.proportional_due = Mono(now.0.saturating_add(pause.0));
         }
+        self.proportional
     }
-}
 
-impl ResourceLog {
     /// A process that has ended has no memory; one that may not be asked makes the sum unknown.
     fn sum_of_parts(&mut self, tree: &Tree) -> Option<u64> {
         let mut sum = None;

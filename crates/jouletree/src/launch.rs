@@ -10,6 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::thread;
 
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, waitid};
@@ -82,6 +83,17 @@ impl Launched {
             let _ = kill_process(self.process()?, signal);
         }
         self.child.try_wait().context("cannot wait for the command")
+    }
+
+    /// Does something as soon as it ends, on another thread.
+    pub fn when_ended(&self, then: impl FnOnce() + Send + 'static) -> Result<()> {
+        let process = self.process()?;
+        thread::Builder::new().name("waiter".to_owned()).spawn(move || {
+            // An error means that it has ended and that somebody knows already.
+            let _ = waitid(WaitId::Pid(process), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+            then();
+        })?;
+        Ok(())
     }
 
     fn process(&self) -> Result<Pid> {

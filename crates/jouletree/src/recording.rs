@@ -18,8 +18,10 @@ use crate::reader::{Granted, Reader};
 use crate::signals::{self, Listener};
 use crate::windows::{self, Windows};
 
-/// How long a batch is waited for before the command is looked at.
-const LOOK: Duration = Duration::from_millis(20);
+/// How long a batch is waited for before the command is looked at. Batches come as often, and at once when it ends.
+const LOOK: Duration = Duration::from_millis(100);
+/// How often a command is looked at that is not recorded any more.
+const UNRECORDED_LOOK: Duration = Duration::from_millis(20);
 /// How long the last batches may take.
 const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -89,7 +91,7 @@ impl Subject {
             if let Some(status) = launched.ended()? {
                 return Ok(Some(status));
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(UNRECORDED_LOOK);
         }
     }
 }
@@ -130,6 +132,10 @@ impl Recording {
     /// Records until the subject ends, the time is over or recording fails.
     pub fn follow(&mut self, subject: &mut Subject, duration: Option<Duration>) -> Result<Option<ExitStatus>> {
         let begun = Instant::now();
+        if let Subject::Command(launched, _) = subject {
+            let hurry = self.feed.hurry();
+            launched.when_ended(move || hurry.now())?;
+        }
         loop {
             if let Some(status) = subject.ended(self.feed.as_ref())? {
                 return Ok(status);

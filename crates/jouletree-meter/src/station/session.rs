@@ -39,7 +39,7 @@ impl Session {
         self.id
     }
 
-    /// The next batch, about ten a second; waits for it no longer than `wait`.
+    /// The next batch, ten a second at most; waits for it no longer than `wait`.
     pub fn next(&mut self, wait: Duration) -> Next {
         self.queue.pop(wait)
     }

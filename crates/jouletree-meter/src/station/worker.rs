@@ -14,8 +14,10 @@ use super::{IDLE, Options, SessionError, State, Watch};
 use crate::sampler::Sampler;
 use crate::{Anchor, Mono, Roots, SensorInfo};
 
-/// The time between two looks at everything.
+/// The shortest time between two looks at everything,
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+/// and how many readings lie between them at least: who wants few readings wants to be disturbed little.
+const READINGS_PER_LOOK: u32 = 2;
 /// Who hurries waits for the next update of sensors, but not for so long: slower ones are answered for later.
 const NEXT_UPDATE: Nanos = Nanos(40_000_000);
 /// Every so many looks what was collected is handed over.
@@ -61,7 +63,7 @@ impl Worker {
         let mut looks = 0_u32;
         loop {
             // Without a session there is nothing to look at between two readings.
-            next += if self.members.is_empty() { Duration::from_secs(1) } else { BETWEEN_LOOKS };
+            next += if self.members.is_empty() { Duration::from_secs(1) } else { self.between_looks() };
             next = next.max(Instant::now());
             next = self.hurried.iter().map(|(_, ready)| *ready).fold(next, Instant::min);
             if !self.obey_until(&mut next) {
@@ -88,7 +90,7 @@ impl Worker {
                     {
                         self.stop(id);
                     }
-                    *next = (*next).min(Instant::now() + BETWEEN_LOOKS);
+                    *next = (*next).min(Instant::now() + self.between_looks());
                 }
                 Ok(Order::Stop(id)) => self.stop(id),
                 Ok(Order::Hurry(id)) => *next = (*next).min(self.hurry(id)),
@@ -136,7 +138,7 @@ impl Worker {
     fn hurry(&mut self, id: u64) -> Instant {
         let now = Instant::now();
         let Some(member) = self.members.iter().find(|member| member.id == id) else {
-            return now + BETWEEN_LOOKS;
+            return now + self.between_looks();
         };
         // A point lies up to half a tick and the lag of its sensor before the reading that shows it.
         let shown = |info: &SensorInfo| Nanos(info.period.0.saturating_mul(3) / 2) + info.quality.lag;
@@ -162,6 +164,10 @@ impl Worker {
         if period != self.period && self.sampler.set_period(period).is_ok() {
             self.period = period;
         }
+    }
+
+    fn between_looks(&self) -> Duration {
+        BETWEEN_LOOKS.max(Duration::from_nanos(self.period.0.unsigned_abs()) * READINGS_PER_LOOK)
     }
 
     /// Takes what is there and gives it to everybody; to some, the shares up to now.

@@ -51,8 +51,8 @@ pub struct RunArgs {
     /// Keep the frameworks' own traces in the run folder
     #[arg(long)]
     pub keep_traces: bool,
-    /// Milliseconds from one reading of the meters to the next, from 1 to 1000; by default 4, or 20 where energy is only
-    /// estimated
+    /// Milliseconds from one reading of the meters to the next, from 1 to 1000; by default 4, or where energy is only
+    /// estimated 20, with `--level process` 50
     #[arg(long, value_name = "MS", value_parser = crate::cli::period)]
     pub period: Option<Nanos>,
     /// Say nothing but errors and warnings

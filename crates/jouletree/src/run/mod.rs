@@ -24,11 +24,14 @@ use crate::recording::{Recording, Subject, default_output};
 use package::Package;
 
 pub use args::{EXAMPLES, RunArgs};
+use args::Level;
 pub use finish::opened;
 
 /// How often meters are read, and how often a model is asked, when nobody says.
 const METERED: Nanos = Nanos(4_000_000);
 const ESTIMATED: Nanos = Nanos(20_000_000);
+/// The same where no operation is told apart from another.
+const ESTIMATED_WHOLE: Nanos = Nanos(50_000_000);
 
 /// Where the processes of a run leave their traces, in its folder.
 const TRACES: &str = "traces";
@@ -43,7 +46,7 @@ pub fn run(arguments: &RunArgs) -> Result<ExitCode> {
     let roots = arguments.reader.roots();
     let period = match arguments.period {
         Some(period) => period,
-        None => usual_period(&reader)?,
+        None => usual_period(&reader, arguments.level)?,
     };
     let mut recording = Recording::begin(&reader, &roots, &mut subject, period, &arguments.command, &output)?;
     let traces = output.join(TRACES);
@@ -59,9 +62,13 @@ pub fn run(arguments: &RunArgs) -> Result<ExitCode> {
 
 /// How often meters are read when nobody says. A model learns what processors do from ticks of ten milliseconds: to look
 /// more often would cost the program and tell nothing.
-fn usual_period(reader: &Reader) -> Result<Nanos> {
+fn usual_period(reader: &Reader, level: Level) -> Result<Nanos> {
     let is_metered = reader.sensors()?.iter().any(|sensor| sensor.kind != Kind::Estimated);
-    Ok(if is_metered { METERED } else { ESTIMATED })
+    Ok(match level {
+        _ if is_metered => METERED,
+        Level::Process => ESTIMATED_WHOLE,
+        Level::Module | Level::Op => ESTIMATED,
+    })
 }
 
 /// What the program's Python needs to know.
