@@ -1,7 +1,8 @@
 //! How the numbers came to be: what was run, where, measured by what, accounted how, and how to do it again.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::iter;
+use std::path::{Path, PathBuf};
 
 use jouletree_model::{Nanos, Warning};
 use jouletree_run::{Recording, RunFolder, SensorRecord};
@@ -88,8 +89,13 @@ fn of_recording(recording: &Recording) -> Vec<(&'static str, String)> {
 /// What was run, in a few words.
 pub(super) fn title(folder: &RunFolder) -> String {
     let manifest = folder.manifest();
-    let command = manifest.recording.as_ref().map(|recording| recording.command.join(" "));
-    command.filter(|command| !command.is_empty()).unwrap_or_else(|| {
+    let command = manifest.recording.as_ref().and_then(|recording| {
+        let (program, arguments) = recording.command.split_first()?;
+        // Where Python lies says nothing about what it ran.
+        let program = Path::new(program).file_name().map_or(program.into(), |name| name.to_string_lossy());
+        Some(iter::once(&*program).chain(arguments.iter().map(String::as_str)).collect::<Vec<_>>().join(" "))
+    });
+    command.unwrap_or_else(|| {
         let name = folder.path().file_name().map(|name| name.to_string_lossy().into_owned());
         name.unwrap_or_else(|| folder.path().display().to_string())
     })
