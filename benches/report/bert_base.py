@@ -5,7 +5,7 @@ The model, its gradients and its executor are those of the sample data (examples
 with every variable trained. Each step is a timeline as ProfilerHook writes it with data flow and memory switched on.
 Everything is synthetic, written as it is made, and the same every time.
 
-    benches/report/bert_base.py FOLDER              16 steps, about 170 MB: FOLDER/traces and FOLDER/power.csv
+    benches/report/bert_base.py FOLDER              16 steps, about 160 MB: FOLDER/traces and FOLDER/power.csv
     benches/report/bert_base.py FOLDER --steps 2    a small one
     jouletree account FOLDER/traces --power FOLDER/power.csv -o RUN
 """
@@ -108,8 +108,9 @@ def write_timeline(out, start, runs):
         out.write(
             f',\n        {{\n            "ph": "N",\n            "cat": "Tensor",\n            "name": {name},\n'
             f'            "pid": {TENSORS},\n            "tid": 0,\n            "ts": {begin},\n'
-            f'            "id": {number}\n        }},\n        {{\n            "ph": "O",\n            "cat": "Tensor",\n'
-            f'            "name": {name},\n            "pid": {TENSORS},\n            "tid": 0,\n'
+            f'            "id": {number}\n        }},\n        {{\n            "ph": "O",\n'
+            f'            "cat": "Tensor",\n            "name": {name},\n            "pid": {TENSORS},\n'
+            '            "tid": 0,\n'
             f'            "ts": {end},\n            "id": {number},\n            "args": {{\n'
             '                "snapshot": {\n                    "tensor_description": "dtype: DT_FLOAT\\n'
             f'allocation_description {{\\n  allocator_name: \\"cpu\\"\\n  allocation_id: {number}\\n}}\\n"\n'

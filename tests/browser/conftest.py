@@ -17,10 +17,6 @@ from playwright.sync_api import Browser, sync_playwright  # noqa: E402
 from report_page import ReportPage  # noqa: E402
 from tool import ROOT, jouletree  # noqa: E402
 
-sys.path.insert(0, str(ROOT / "tools"))
-
-from environment import cache_folder  # noqa: E402
-
 UNAVAILABLE = 69
 
 
@@ -98,7 +94,7 @@ class Reports:
 
     def big(self) -> pathlib.Path:
         """Sixteen steps of BERT-base."""
-        return self.run("big", lambda _: runs.big(cache_folder() / "runs"))
+        return self.run("big", lambda folder: runs.bert_base(folder, steps=16))
 
 
 @pytest.fixture(scope="session")

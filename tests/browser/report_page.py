@@ -151,8 +151,10 @@ class ReportPage:
 
     def tab_to_box(self, path: str, most: int = 300) -> None:
         """Walks with Tab until a box has the focus."""
-        has = "path => document.activeElement?.matches('[data-box]:not([data-own=true])') && " \
-              "document.activeElement.dataset.path === path"
+        has = (
+            "path => document.activeElement?.matches('[data-box]:not([data-own=true])') && "
+            "document.activeElement.dataset.path === path"
+        )
         for _ in range(most):
             if self.page.evaluate(has, path):
                 return
@@ -177,9 +179,7 @@ class ReportPage:
     def copied(self) -> str:
         """Presses the button and returns the text that was copied."""
         self.page.locator("#operations-copy").click()
-        return self.page.evaluate(
-            "() => document.querySelector('#operations-csv')?.value || window.jouletree.csv()"
-        )
+        return self.page.evaluate("() => document.querySelector('#operations-csv')?.value || window.jouletree.csv()")
 
     # Looks ----------------------------------------------------------------------------------------------------
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
-import os
 import pathlib
 import shutil
 import subprocess
@@ -34,29 +32,12 @@ HOSTILE = [
 
 def bert_base(folder: pathlib.Path, steps: int, seed: int = 0) -> pathlib.Path:
     """A run of BERT-base, made in `folder`."""
-    run = folder / "run"
-    if not run.is_dir():
-        made = folder / "made"
-        subprocess.run([sys.executable, MAKER, made, "--steps", str(steps), "--seed", str(seed)], check=True)
-        jouletree("account", made / "traces", "--power", made / "power.csv", "-o", run)
-        # Hundreds of megabytes that nobody reads again.
-        shutil.rmtree(made)
+    made, run = folder / "made", folder / "run"
+    subprocess.run([sys.executable, MAKER, made, "--steps", str(steps), "--seed", str(seed)], check=True)
+    jouletree("account", made / "traces", "--power", made / "power.csv", "-o", run)
+    # Megabytes by the hundred that nobody reads again.
+    shutil.rmtree(made)
     return run
-
-
-def big(cache: pathlib.Path) -> pathlib.Path:
-    """The run of 16 steps, kept from one session to the next for as long as its makers stay the same."""
-    digest = hashlib.sha256()
-    for maker in [MAKER, *sorted(SAMPLE.glob("*.py"))]:
-        digest.update(maker.read_bytes())
-    name = f"bert-base-{digest.hexdigest()[:12]}"
-    if not (cache / name / "run").is_dir():
-        half = cache / f"{name}.partial-{os.getpid()}"
-        shutil.rmtree(half, ignore_errors=True)
-        bert_base(half, steps=16)
-        shutil.rmtree(cache / name, ignore_errors=True)
-        half.rename(cache / name)
-    return cache / name / "run"
 
 
 def gpus(folder: pathlib.Path) -> pathlib.Path:

@@ -18,9 +18,11 @@ WIDTHS = (390, 820, 1280, 1920)
 def test_it_is_dark_where_that_is_preferred(reports: Reports, look_at: Opener) -> None:
     file = reports.of(reports.bert())
     back, text = look_at(file, color_scheme="light").open().brightness()
-    assert back > 0.8 and text < 0.4
+    assert back > 0.8
+    assert text < 0.4
     back, text = look_at(file, color_scheme="dark").open().brightness()
-    assert back < 0.25 and text > 0.6
+    assert back < 0.25
+    assert text > 0.6
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -52,7 +52,8 @@ def check_numbers(page: ReportPage, layers: dict[str, dict], path: str) -> None:
         assert box.composite == child["composite"], child["path"]
         assert box.tabindex == "0", child["path"]
     if layer["own_j"]:
-        assert own and own.joules == layer["own_j"]
+        assert own
+        assert own.joules == layer["own_j"]
     check_shares(page, layer["energy_j"])
 
 

@@ -82,7 +82,8 @@ def test_repeated_runs_have_whiskers(reports: Reports, look_at: Opener) -> None:
     repeated = [reports.bert(seed) for seed in range(3)]
     page = look_at(reports.of(*repeated)).open()
     deviations = page.page.eval_on_selector_all("[data-sd]", "all => all.map(one => Number(one.dataset.sd))")
-    assert deviations and all(deviation >= 0 for deviation in deviations)
+    assert deviations
+    assert all(deviation >= 0 for deviation in deviations)
     assert max(deviations) > 0
     energies = [layers_of(run)["bert"]["energy_j"] for run in repeated]
     assert page.boxes()["bert"].joules == pytest.approx(statistics.mean(energies), rel=1e-9)
