@@ -48,19 +48,21 @@ def gpus(folder: pathlib.Path) -> pathlib.Path:
     return run
 
 
-def of_events(folder: pathlib.Path, paths: list[str], watts: float = 50, device: str = "cpu:0") -> pathlib.Path:
-    """Operations that run one after the other, a millisecond each, with constant power on `device`."""
+def of_events(
+    folder: pathlib.Path, paths: list[str], watts: float = 50, devices: tuple[str, ...] = ("cpu:0",)
+) -> pathlib.Path:
+    """Operations that run one after the other, a millisecond each, on `devices` by turns. The first has a meter."""
     trace, power, run = folder / "trace.csv", folder / "power.csv", folder / "run"
     with open(trace, "w", newline="", encoding="utf-8") as out:
         rows = csv.writer(out)
         rows.writerow(["start_ns", "end_ns", "device", "lane", "op"])
         for number, path in enumerate(paths):
             start = START_NS + number * MILLISECOND
-            rows.writerow([start, start + MILLISECOND, "cpu:0", 0, path])
+            rows.writerow([start, start + MILLISECOND, devices[number % len(devices)], 0, path])
     end = START_NS + (len(paths) + 1) * MILLISECOND
     power.write_text(
         "epoch_ns,device,watts\n"
-        + "".join(f"{at},{device},{watts}\n" for at in range(START_NS - MILLISECOND, end + 1, MILLISECOND))
+        + "".join(f"{at},{devices[0]},{watts}\n" for at in range(START_NS - MILLISECOND, end + 1, MILLISECOND))
     )
     jouletree("account", trace, "--power", power, "-o", run)
     return run

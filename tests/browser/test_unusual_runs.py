@@ -43,9 +43,14 @@ def test_a_run_without_energy(reports: Reports, look_at: Opener) -> None:
     assert "Infinity" not in page.page.locator("body").inner_text()
 
 
-def test_a_run_whose_device_has_no_power(reports: Reports, look_at: Opener) -> None:
-    run = reports.run("other-device", lambda folder: runs.of_events(folder, ["a/b", "a/c"], device="gpu:0"))
+def test_a_run_with_a_device_that_has_no_meter(reports: Reports, look_at: Opener) -> None:
+    paths, devices = ["a/b", "a/c", "a/d", "e/f"], ("cpu:0", "gpu:0")
+    run = reports.run("no-meter", lambda folder: runs.of_events(folder, paths, devices=devices))
     page = look_at(reports.of(run)).open()
+    page.click_into("a")
+    # Nobody knows what ran on the GPU used: it is shown, and its energy is nothing that was seen.
+    assert page.boxes()["a/c"].joules == 0
+    assert len(page.rows()) == len(paths)
     assert "NaN" not in page.page.locator("body").inner_text()
 
 
