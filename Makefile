@@ -21,7 +21,7 @@ demo: toolchain python ## Train a small BERT under jouletree and see where its j
 	@CARGO='$(CARGO)' PYTHON='$(PYTHON)' tools/demo.sh '$(TARGET_DIR)'
 
 .PHONY: test
-test: format lint licences text sample test-rust test-python ## Run every check and every test
+test: format lint licences text sample test-rust test-python test-browser ## Run every check and every test
 
 .PHONY: test-rust
 test-rust: toolchain
@@ -38,6 +38,15 @@ test-python: toolchain python
 		JOULETREE_BINARY='$(abspath $(TARGET_DIR))/debug/jouletree' $$environment -m pytest -q -p no:cacheprovider \
 			python/tests $(PYTEST) || exit 1; \
 	done
+
+# Reports in a real browser, which tools/browser.py finds or gets; where it cannot, the tests are skipped. For pictures of
+# the page, JOULETREE_SCREENSHOTS names a folder.
+.PHONY: test-browser
+test-browser: toolchain python
+	$(CARGO) build --locked -p jouletree
+	@environment=$$($(PYTHON) tools/environment.py browser) || exit 1; \
+		JOULETREE_BINARY='$(abspath $(TARGET_DIR))/debug/jouletree' $$environment -m pytest -q -rs -p no:cacheprovider \
+			tests/browser $(PYTEST)
 
 # The peers live in an environment of their own. BENCH passes arguments on: make bench BENCH='align --quick'
 BENCH_VENV := $(TARGET_DIR)/bench-venv

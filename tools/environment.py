@@ -57,7 +57,7 @@ def install(python: pathlib.Path, *arguments: str) -> None:
 def make(name: str, place: pathlib.Path) -> None:
     """Makes the environment; a half-made one is made anew."""
     began = time.monotonic()
-    print(f"environment {name}: installing (a few minutes and up to 4 GB, once) ...", file=sys.stderr, flush=True)
+    print(f"environment {name}: installing, once (frameworks: minutes, up to 4 GB) ...", file=sys.stderr, flush=True)
     shutil.rmtree(place, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "venv", place], check=True)
     python = place / "bin" / "python"

@@ -9,7 +9,7 @@ import collections
 import heapq
 import json
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 LAYERS = 4
 HIDDEN = 192
@@ -29,6 +29,15 @@ DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
 START_US = 1_772_442_000_123_456  # 2 March 2026, 09:00 UTC
 
 
+def resize(**sizes):
+    """Makes the model another one: `LAYERS=12` and so on, by the names above. What follows from a size follows."""
+    model = globals()
+    assert sizes.keys() <= model.keys(), sizes.keys() - model.keys()
+    model.update(sizes)
+    model["INTERMEDIATE"] = 4 * HIDDEN
+    model["TOKENS"] = SEQUENCE * BATCH
+
+
 @dataclass
 class Op:
     """A node of the graph; `heat` is how hard it drives a core, from 0 to 1."""
@@ -38,7 +47,6 @@ class Op:
     inputs: list[str]
     micros: float
     heat: float
-    users: list[int] = field(default_factory=list)
 
 
 @dataclass
@@ -97,7 +105,8 @@ class Graph:
         return output
 
 
-def dense(graph, scope, x, width, out, rows=TOKENS):
+def dense(graph, scope, x, width, out, rows=None):
+    rows = rows or TOKENS
     kernel = graph.variable(f"{scope}/kernel", width * out)
     bias = graph.variable(f"{scope}/bias", out)
     matmul = f"{scope}/MatMul"
@@ -115,11 +124,17 @@ def dense(graph, scope, x, width, out, rows=TOKENS):
     offset = graph.read(add, bias)
     graph.add(add, "BiasAdd", matmul, offset, floats=2 * rows * out)
 
-    return graph.differentiable(add, [matmul], lambda dy: [dy])
+    if bias not in graph.trained:
+        return graph.differentiable(add, [matmul], lambda dy: [dy])
+
+    def bias_gradient(dy):
+        return [dy, graph.add(f"gradients/{add}_grad/BiasAddGrad", "BiasAddGrad", dy, floats=rows * out)]
+
+    return graph.differentiable(add, [matmul, bias], bias_gradient)
 
 
-def layer_norm(graph, scope, x, rows=TOKENS):
-    size = rows * HIDDEN
+def layer_norm(graph, scope, x, rows=None):
+    size = (rows or TOKENS) * HIDDEN
     norm, moments = f"{scope}/LayerNorm/batchnorm", f"{scope}/LayerNorm/moments"
     gamma = graph.variable(f"{scope}/LayerNorm/gamma", HIDDEN)
     beta = graph.variable(f"{scope}/LayerNorm/beta", HIDDEN)
@@ -158,9 +173,15 @@ def layer_norm(graph, scope, x, rows=TOKENS):
         centred = add(f"{moments}/SquaredDifference_grad/sub", "Sub", x, mean, f"^{spread}", floats=2 * size)
         squared = add(f"{moments}/SquaredDifference_grad/mul_1", "Mul", spread, centred, floats=2 * size)
         direct = add(f"{norm}/mul_1_grad/Mul", "Mul", mul, dy, floats=2 * size)
-        return [add_n(graph, [direct, squared, mean_back], size)]
+        back = [add_n(graph, [direct, squared, mean_back], size)]
+        if gamma in graph.trained:
+            weighted = add(f"{norm}/mul_grad/Mul_1", "Mul", scale, d_mul, floats=2 * size)
+            back.append(add(f"{norm}/mul_grad/Sum_1", "Sum", weighted, rows_of, floats=size))
+        if beta in graph.trained:
+            back.append(add(f"{norm}/sub_grad/Sum", "Sum", dy, rows_of, floats=size))
+        return back
 
-    return graph.differentiable(out, [x], gradient)
+    return graph.differentiable(out, [x, *(name for name in (gamma, beta) if name in graph.trained)], gradient)
 
 
 def add_n(graph, terms, size):
@@ -442,7 +463,7 @@ def adam_w(graph, gradients):
         root = add("add", "AddV2", add("Sqrt", "Sqrt", next_second, weight=5), epsilon, weight=2)
         update = add("truediv", "RealDiv", next_first, root, weight=4)
         weights = add("ReadVariableOp", "ReadVariableOp", variable, weight=0)
-        if not variable.endswith("bias"):
+        if not variable.endswith(("bias", "gamma", "beta")):
             update = add("add", "AddV2", update, add("mul", "Mul", weights, decay, weight=2))
         moved = add("sub", "Sub", weights, add("mul", "Mul", update, rate, weight=2))
         for target, value in [(variable, moved), (first, next_first), (second, next_second)]:
@@ -480,15 +501,16 @@ def producer(name):
     return name.removeprefix("^").partition(":")[0]
 
 
-def execute(graph):
+def execute(graph, seed=5):
     """Runs the graph with a few workers, each taking the earliest defined op that is ready."""
-    rng = random.Random(5)
+    rng = random.Random(seed)
     ops = list(graph.ops.values())
     number = {op.name: index for index, op in enumerate(ops)}
     waiting = [len({producer(name) for name in op.inputs}) for op in ops]
+    users = [[] for _ in ops]
     for index, op in enumerate(ops):
         for name in {producer(name): None for name in op.inputs}:
-            ops[number[name]].users.append(index)
+            users[number[name]].append(index)
     source = Run(Op("_SOURCE", "NoOp", [], 0, 0.2), 0, 686)
     ready = [index for index, count in enumerate(waiting) if count == 0]
     now, idle, running, runs = 741.0, WORKERS, [], [source]
@@ -503,7 +525,7 @@ def execute(graph):
             idle -= 1
         now, index = heapq.heappop(running)
         idle += 1
-        for user in ops[index].users:
+        for user in users[index]:
             waiting[user] -= 1
             if not waiting[user]:
                 heapq.heappush(ready, user)

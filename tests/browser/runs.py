@@ -1,0 +1,75 @@
+"""Runs to report on: of BERT-base and of the sample, and those that nobody expects."""
+
+from __future__ import annotations
+
+import csv
+import pathlib
+import shutil
+import subprocess
+import sys
+
+from tool import ROOT, jouletree
+
+MAKER = ROOT / "benches" / "report" / "bert_base.py"
+SAMPLE = ROOT / "examples" / "sample"
+START_NS = 1_772_442_000_000_000_000
+MILLISECOND = 1_000_000
+
+# What a name must survive: every context that a page puts it into has its own way to end a text.
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '<img src=x onerror="alert(2)">',
+    "</script><script>alert(3)//",
+    "<!--<script>",
+    "\"double\" 'single' `back`",
+    "back\\slash\\u003cb\\n",
+    "line\u2028paragraph\u2029end",
+    "\u202eright to left\u200f",
+    "${alert(4)} {{alert(5)}} &lt;b&gt; &amp;",
+    "x" * 4_000,
+]
+
+
+def bert_base(folder: pathlib.Path, steps: int, seed: int = 0) -> pathlib.Path:
+    """A run of BERT-base, made in `folder`."""
+    made, run = folder / "made", folder / "run"
+    subprocess.run([sys.executable, MAKER, made, "--steps", str(steps), "--seed", str(seed)], check=True)
+    jouletree("account", made / "traces", "--power", made / "power.csv", "-o", run)
+    # Megabytes by the hundred that nobody reads again.
+    shutil.rmtree(made)
+    return run
+
+
+def gpus(folder: pathlib.Path) -> pathlib.Path:
+    """The sample's two ranks on two GPUs."""
+    run = folder / "run"
+    power = SAMPLE / "power-ranks.csv"
+    jouletree("account", SAMPLE / "rank0.json.gz", SAMPLE / "rank1.json.gz", "--power", power, "-o", run)
+    return run
+
+
+def of_events(
+    folder: pathlib.Path, paths: list[str], watts: float = 50, devices: tuple[str, ...] = ("cpu:0",)
+) -> pathlib.Path:
+    """Operations that run one after the other, a millisecond each, on `devices` by turns. The first has a meter."""
+    trace, power, run = folder / "trace.csv", folder / "power.csv", folder / "run"
+    with open(trace, "w", newline="", encoding="utf-8") as out:
+        rows = csv.writer(out)
+        rows.writerow(["start_ns", "end_ns", "device", "lane", "op"])
+        for number, path in enumerate(paths):
+            start = START_NS + number * MILLISECOND
+            rows.writerow([start, start + MILLISECOND, devices[number % len(devices)], 0, path])
+    end = START_NS + (len(paths) + 1) * MILLISECOND
+    power.write_text(
+        "epoch_ns,device,watts\n"
+        + "".join(f"{at},{devices[0]},{watts}\n" for at in range(START_NS - MILLISECOND, end + 1, MILLISECOND))
+    )
+    jouletree("account", trace, "--power", power, "-o", run)
+    return run
+
+
+def of_power_alone(folder: pathlib.Path) -> pathlib.Path:
+    """A recording of the machine without any trace."""
+    run = folder / "run"
+    jouletree("record", "--duration", 0.5, "--quiet", "-o", run)
+    return run

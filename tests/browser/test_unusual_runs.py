@@ -1,0 +1,94 @@
+"""Reports of runs that nobody expects: hostile names, no energy, no operations, one operation, several runs."""
+
+from __future__ import annotations
+
+import statistics
+
+import pytest
+import runs
+from conftest import Opener, Reports
+from tool import layers_of, needs_report
+
+pytestmark = needs_report
+
+
+def test_names_are_text_whatever_they_hold(reports: Reports, look_at: Opener) -> None:
+    paths = [f"model/{name}/MatMul" for name in runs.HOSTILE] + [f"model/{name}" for name in runs.HOSTILE]
+    run = reports.run("hostile", lambda folder: runs.of_events(folder, paths))
+    page = look_at(reports.of(run), width=390, height=844).open()
+    assert page.sideways() <= 0
+    page.click_into("model")
+    assert page.sideways() <= 0
+    layers, boxes = layers_of(run), page.boxes()
+    boxes.pop("(own)", None)
+    assert set(boxes) == {child["path"] for child in layers["model"]["children"]}
+    for child in layers["model"]["children"]:
+        # A name of thousands of letters may be cut.
+        assert child["name"][:8] in boxes[child["path"]].text
+    for name in runs.HOSTILE:
+        page.page.locator("#icicle-search").fill(name[:200])
+        page.page.locator("#operations-filter").fill(name[:200])
+        page.page.wait_for_timeout(100)
+        assert page.sideways() <= 0, name[:40]
+        assert any(name[:20] in cell for row in page.rows() for cell in row), name[:40]
+    # Nothing of what the names hold has become an element.
+    assert page.page.locator("img[src=x]").count() == 0
+
+
+def test_a_run_without_energy(reports: Reports, look_at: Opener) -> None:
+    run = reports.run("no-energy", lambda folder: runs.of_events(folder, ["a/b", "a/c"], watts=0))
+    page = look_at(reports.of(run)).open()
+    assert "headline" in page.sections()
+    assert "NaN" not in page.page.locator("body").inner_text()
+    assert "Infinity" not in page.page.locator("body").inner_text()
+
+
+def test_a_run_with_a_device_that_has_no_meter(reports: Reports, look_at: Opener) -> None:
+    paths, devices = ["a/b", "a/c", "a/d", "e/f"], ("cpu:0", "gpu:0")
+    run = reports.run("no-meter", lambda folder: runs.of_events(folder, paths, devices=devices))
+    page = look_at(reports.of(run)).open()
+    page.click_into("a")
+    # Nobody knows what ran on the GPU used: it is shown, and its energy is nothing that was seen.
+    assert page.boxes()["a/c"].joules == 0
+    assert len(page.rows()) == len(paths)
+    assert "NaN" not in page.page.locator("body").inner_text()
+
+
+def test_a_recording_of_power_alone(reports: Reports, look_at: Opener) -> None:
+    page = look_at(reports.of(reports.run("power", runs.of_power_alone))).open()
+    assert {"headline", "power", "provenance"} <= set(page.sections())
+    assert page.boxes() == {}
+    for section in {"diagram", "icicle", "top", "operations"} & set(page.sections()):
+        assert page.page.locator(f"#{section} .nothing").is_visible(), section
+    assert "NaN" not in page.page.locator("body").inner_text()
+
+
+@pytest.mark.parametrize("path", ["MatMul", "a/b/c/MatMul"])
+def test_a_run_of_one_operation(reports: Reports, look_at: Opener, path: str) -> None:
+    name = f"one-{path.count('/')}"
+    run = reports.run(name, lambda folder: runs.of_events(folder, [path]))
+    page = look_at(reports.of(run)).open()
+    first = path.split("/")[0]
+    box = page.boxes()[first]
+    assert box.joules == layers_of(run)[first]["energy_j"]
+    assert box.share == pytest.approx(1, abs=1e-9)
+    assert len(page.rows()) == 1
+
+
+def test_a_run_on_several_devices(reports: Reports, look_at: Opener) -> None:
+    run = reports.run("gpus", runs.gpus)
+    page = look_at(reports.of(run)).open()
+    shown = page.boxes()
+    for child in layers_of(run)[""]["children"]:
+        assert shown[child["path"]].joules == child["energy_j"]
+
+
+def test_repeated_runs_have_whiskers(reports: Reports, look_at: Opener) -> None:
+    repeated = [reports.bert(seed) for seed in range(3)]
+    page = look_at(reports.of(*repeated)).open()
+    deviations = page.page.eval_on_selector_all("[data-sd]", "all => all.map(one => Number(one.dataset.sd))")
+    assert deviations
+    assert all(deviation >= 0 for deviation in deviations)
+    assert max(deviations) > 0
+    energies = [layers_of(run)["bert"]["energy_j"] for run in repeated]
+    assert page.boxes()["bert"].joules == pytest.approx(statistics.mean(energies), rel=1e-9)
