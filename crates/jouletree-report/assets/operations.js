@@ -12,15 +12,15 @@ function operations() {
   }
   const total = ops.energy.reduce((sum, energy) => sum + energy, 0);
   const columns = [
-    { name: "operation", value: (row) => pathOf(ops.node[row]) },
+    { name: "operation", csv: "path", value: (row) => ops.paths[row] ?? pathOf(ops.node[row]) },
     { name: "type", value: (row) => ops.types[ops.kind[row]], class: "minor" },
     { name: "pass", value: (row) => PASSES[ops.pass[row]], class: "minor" },
     { name: "device", value: (row) => ops.devices[ops.device[row]], class: "minor" },
-    { name: "energy", unit: "J", value: (row) => ops.energy[row], written: joules },
-    ...(data.runs > 1 ? [{ name: "sd", unit: "J", value: (row) => ops.sd[row], written: joules, class: "minor" }] : []),
+    { name: "energy", csv: "energy_j", value: (row) => ops.energy[row], written: joules },
+    ...(data.runs > 1 ? [{ name: "sd", csv: "sd_j", value: (row) => ops.sd[row], written: joules, class: "minor" }] : []),
     { name: "share", value: (row) => ops.energy[row] / total, written: percent },
-    { name: "power", unit: "W", value: (row) => (ops.busy[row] > 0 ? ops.energy[row] / ops.busy[row] : null), written: (value) => (value === null ? "" : watts(value)), class: "minor" },
-    { name: "time", unit: "s", value: (row) => ops.busy[row], written: seconds, class: "minor" },
+    { name: "power", csv: "power_w", value: (row) => (ops.busy[row] > 0 ? ops.energy[row] / ops.busy[row] : null), written: (value) => (value === null ? "" : watts(value)), class: "minor" },
+    { name: "time", csv: "busy_s", value: (row) => ops.busy[row], written: seconds, class: "minor" },
     { name: "count", value: (row) => ops.count[row], written: count, class: "minor" },
   ];
   const state = { rows: all, by: columns[4], falling: true };
@@ -71,7 +71,8 @@ function operations() {
   };
   const csv = () => {
     const cell = (value) => (value === null ? "" : typeof value === "number" ? String(value) : /[",\n\r]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
-    const title = columns.map((column) => (column.unit ? `${column.name}_${column.unit.toLowerCase()}` : column.name)).join(",");
+    // The names of `jouletree show --by op --format csv`.
+    const title = columns.map((column) => column.csv ?? column.name).join(",");
     return [title, ...state.rows.map((row) => columns.map((column) => cell(column.value(row))).join(","))].join("\n") + "\n";
   };
   window.jouletree.csv = csv;

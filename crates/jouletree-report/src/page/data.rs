@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use indexmap::IndexSet;
-use jouletree_account::EnergyTree;
+use jouletree_account::{EnergyTree, TefEntry};
 use jouletree_model::{Kind, Pass};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -88,6 +88,8 @@ struct Drawn {
 struct Operations<'a> {
     types: Vec<&'a str>,
     devices: Vec<String>,
+    /// The paths that are not written as the tree writes them, by row.
+    paths: HashMap<usize, &'a str>,
     /// The node of the tree, the type, the pass, the device of each.
     node: Vec<u32>,
     kind: Vec<u32>,
@@ -276,12 +278,15 @@ impl<'a> Operations<'a> {
         let column = |set: &mut IndexSet<&'a str>, word: &'a str| set.insert_full(word).0 as u32;
         let kind = entries.iter().map(|entry| column(&mut types, &entry.op_type)).collect();
         let device = entries.iter().map(|entry| devices.insert_full(&entry.device).0 as u32).collect();
-        let place = |entry: &jouletree_account::TefEntry| number(&cleaned(&entry.path));
+        let place = |entry: &TefEntry| number(&cleaned(&entry.path));
+        let is_other = |(_, entry): &(usize, &TefEntry)| cleaned(&entry.path) != *entry.path;
+        let others = entries.iter().enumerate().filter(is_other);
         Operations {
             kind,
             device,
             types: types.into_iter().collect(),
             devices: devices.into_iter().map(ToString::to_string).collect(),
+            paths: others.map(|(row, entry)| (row, &*entry.path)).collect(),
             node: entries.iter().map(place).collect(),
             pass: entries
                 .iter()
