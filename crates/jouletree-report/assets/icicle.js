@@ -76,7 +76,7 @@ function drawIcicle(top, width, matches, current, zoom) {
     const share = tree.energy[node] / tree.energy[ROOT];
     const letters = Math.floor((wide - 8) / 7);
     picture.append(drawn("g", {
-      "data-path": pathOf(node), "data-joules": tree.energy[node], "data-node": node,
+      "data-path": pathOf(node), "data-joules": tree.energy[node], "data-node": node, "data-match": matched?.has(node) ? "true" : null,
       class: `slice${matched ? (matched.has(node) ? " match" : " faint") : ""}${share > 0.35 ? " strong" : ""}`,
       style: { "--share": heat(share) }, transform: `translate(${x.toFixed(2)} ${depth * ROW})`,
       tabindex: isHere ? 0 : -1, role: "treeitem", "aria-label": `${tree.name[node]}, ${joules(tree.energy[node])}`,

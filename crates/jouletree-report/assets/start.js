@@ -9,5 +9,5 @@ for (const draw of [headline, diagram, icicle, top10, power, stages, operations,
     console.error(error);
   }
 }
-addEventListener("scroll", tooltip.hide, { passive: true });
+addEventListener("scroll", tooltip.scrolled, { passive: true });
 document.body.dataset.ready = "true";

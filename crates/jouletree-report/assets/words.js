@@ -76,24 +76,37 @@ const kindMark = (kind) => (kind ? element("span", { class: `kind ${kind}` }, ki
 
 /** Shows a few lines beside whatever the pointer or the keyboard is on. */
 const tooltip = {
+  target: null,
   show(lines, target) {
     const box = document.getElementById("tooltip");
     box.replaceChildren(...lines.map((line, index) => element(index ? "span" : "strong", {}, line)));
     box.hidden = false;
-    const at = target.getBoundingClientRect();
+    tooltip.target = target;
+    tooltip.place();
+  },
+  place() {
+    const box = document.getElementById("tooltip");
+    const at = tooltip.target.getBoundingClientRect();
     const size = box.getBoundingClientRect();
-    const left = Math.min(Math.max(8, at.left + Math.min(at.width / 2, 200) - size.width / 2), innerWidth - size.width - 8);
+    const left = Math.min(at.left + Math.min(at.width / 2, 200) - size.width / 2, innerWidth - size.width - 8);
     const below = at.bottom + 8 + size.height < innerHeight;
     box.style.left = `${Math.max(8, left)}px`;
     box.style.top = `${below ? at.bottom + 8 : Math.max(8, at.top - size.height - 8)}px`;
   },
   hide() {
     document.getElementById("tooltip").hidden = true;
+    tooltip.target = null;
+  },
+  /** What the keyboard is on may have been scrolled into sight just now. */
+  scrolled() {
+    if (tooltip.target && tooltip.target === document.activeElement) tooltip.place();
+    else tooltip.hide();
   },
   /** The listeners by which an element shows some lines. */
   on(lines) {
     const show = (event) => tooltip.show(lines(), event.currentTarget);
-    return { onpointerenter: show, onfocus: show, onpointerleave: tooltip.hide, onblur: tooltip.hide };
+    const showFocused = (event) => event.currentTarget.matches(":focus-visible") && show(event);
+    return { onpointerenter: show, onfocus: showFocused, onpointerleave: tooltip.hide, onblur: tooltip.hide };
   },
 };
 
