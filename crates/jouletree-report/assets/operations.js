@@ -23,12 +23,13 @@ function operations() {
     { name: "time", csv: "busy_s", value: (row) => ops.busy[row], written: seconds, class: "minor" },
     { name: "count", value: (row) => ops.count[row], written: count, class: "minor" },
   ];
+  const look = (column) => `${column.class ?? ""} ${column.written ? "number" : "word"}`;
   const state = { rows: all, by: columns[4], falling: true };
   const filter = element("input", { type: "search", id: "operations-filter", placeholder: "filter: words of path, type, pass, device", "aria-label": "Filter operations", autocomplete: "off" });
   const copy = element("button", { type: "button", id: "operations-copy" }, "copy as CSV");
   const told = element("p", { class: "told", "aria-live": "polite" });
   const body = element("tbody");
-  const headers = columns.map((column) => element("th", { scope: "col", class: `${column.class ?? ""}${column.written ? " number" : ""}` },
+  const headers = columns.map((column) => element("th", { scope: "col", class: look(column) },
     element("button", { type: "button", onclick: () => sort(column) }, column.name)));
   const frame = element("div", { class: "wide rows", tabindex: 0, role: "region", "aria-label": "All operations" },
     element("table", {}, element("thead", {}, element("tr", {}, ...headers)), body));
@@ -66,7 +67,7 @@ function operations() {
         const text = column.written ? column.written(value) : value;
         return index === 0
           ? element("th", { scope: "row", title: value }, element("bdi", {}, text))
-          : element("td", { class: `${column.class ?? ""}${column.written ? " number" : ""}`, "data-value": value, title: column.written ? null : value }, text);
+          : element("td", { class: look(column), "data-value": value, title: column.written ? null : value }, text);
       }))), space(Math.max(0, state.rows.length - first - shown.length)));
   };
   const csv = () => {
