@@ -8,6 +8,7 @@ mod kineto;
 mod peers;
 mod power;
 mod random;
+mod report;
 mod run_folder;
 mod sampler;
 mod traces;
@@ -61,6 +62,8 @@ enum Section {
     Align,
     /// Run folder to footprint
     Parquet,
+    /// Run folder to report
+    Report,
     /// What sampling costs
     Sampler,
 }
@@ -102,6 +105,7 @@ impl Section {
             Section::Xplane => xplane::figures(setup),
             Section::Align => alignment::figures(setup),
             Section::Parquet => run_folder::figures(setup),
+            Section::Report => report::figures(setup),
             Section::Sampler => sampler::figures(setup),
         }
     }

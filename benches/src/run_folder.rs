@@ -58,7 +58,7 @@ fn metered<'a>(power: &'a [MeteredSeries]) -> Vec<Metered<'a>> {
 }
 
 /// Writes a run and says how many there are.
-fn write_run(path: &Path, setup: &Setup) -> Result<usize> {
+pub fn write_run(path: &Path, setup: &Setup) -> Result<usize> {
     let workload = Workload::new(setup.events(), setup.devices(), Shape::flat(4).with_steps())?;
     let mut trace = Trace { ops: ops(), ..Trace::default() };
     let mut power = Vec::new();
