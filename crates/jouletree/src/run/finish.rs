@@ -10,6 +10,7 @@ use jouletree_run::{Accounting, EnergyOf, RunContents, RunFolder};
 
 use super::gather::gather;
 use super::{RunArgs, TRACES, shown};
+use crate::page::Look;
 use crate::{inputs, print_warnings, recorded, show};
 
 /// Accounts a run, keeps the result in its folder, and says what it is.
@@ -20,7 +21,7 @@ pub fn account(run: &RunFolder, arguments: &RunArgs) -> Result<()> {
         let _ = fs::remove_dir_all(run.path().join(TRACES));
     }
     if !arguments.quiet {
-        eprint!("\n{}", show::run_report(&run, &footprint)?);
+        eprint!("\n{}", show::run_report(&run, &footprint)?.written(Look::of_stderr()));
         let path = shown(run.path());
         eprintln!("\nkept in {path}; more with: jouletree show {path} --by op --summarize");
     }
