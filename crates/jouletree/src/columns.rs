@@ -11,8 +11,8 @@ pub use crate::cell::Keep;
 pub struct Columns {
     header: Vec<&'static str>,
     rows: Vec<Vec<Cell>>,
-    /// Columns with text that may be shortened, the first to suffer first.
-    flexible: Vec<(usize, Keep)>,
+    /// Columns with text that may be shortened to a width, the first to suffer first.
+    flexible: Vec<(usize, Keep, usize)>,
     /// Columns that may be left out, those of a group together, the first to go first.
     optional: Vec<Vec<usize>>,
     /// Columns that have not been left out.
@@ -60,8 +60,17 @@ impl Columns {
 
     /// Lets a column of names be shortened. The column named first is shortened first.
     pub fn shorten(mut self, column: usize, keep: Keep) -> Columns {
-        self.flexible.push((column, keep));
+        self.flexible.push((column, keep, LEAST));
         self.names(column)
+    }
+
+    /// Leaves out others before the names of a column become shorter than this.
+    pub fn at_least(mut self, column: usize, width: usize) -> Columns {
+        self.flexible
+            .iter_mut()
+            .filter(|(flexible, ..)| *flexible == column)
+            .for_each(|(.., least)| *least = width);
+        self
     }
 
     /// Lets columns be left out, in this order.
@@ -179,9 +188,9 @@ impl Columns {
         }
         let rest = room.saturating_sub(self.total_width());
         self.draw_bars(rest.saturating_add(LEAST_BAR).min(BAR));
-        for (column, keep) in std::mem::take(&mut self.flexible) {
+        for (column, keep, least) in std::mem::take(&mut self.flexible) {
             let over = self.total_width().saturating_sub(room);
-            let room = self.width(column).saturating_sub(over).max(LEAST);
+            let room = self.width(column).saturating_sub(over).max(least);
             self.rows.iter_mut().filter_map(|row| row.get_mut(column)).for_each(|cell| cell.shorten(room, keep));
         }
     }
@@ -196,10 +205,10 @@ impl Columns {
 
     /// How wide the table is with every name as short as it may become.
     fn least_width(&self) -> usize {
-        let is_flexible = |column: usize| self.flexible.iter().any(|(flexible, _)| *flexible == column);
-        let least = |column: &usize| match self.width(*column) {
-            width if is_flexible(*column) => width.min(LEAST),
-            width => width,
+        let least = |column: &usize| {
+            let shortest =
+                self.flexible.iter().find(|(flexible, ..)| flexible == column).map(|(.., least)| *least);
+            self.width(*column).min(shortest.unwrap_or(usize::MAX))
         };
         self.shown.iter().map(|column| least(column) + GAP).sum::<usize>().saturating_sub(GAP)
     }

@@ -13,6 +13,9 @@ use crate::numbers::{Numbers, energy_cell, kind_cell, percent, share};
 use crate::page::Page;
 use crate::tree_table::tree;
 
+/// Paths of operations are not made shorter than this before other columns have given way.
+const OPERATION: usize = 36;
+
 /// The whole story: balance, layers, operations, passes.
 pub fn report(footprint: &Footprint, spreads: &Spreads, tef: &Tef, ranked: &[&TefEntry], view: &ViewArgs) -> Page {
     let numbers = Numbers::of(footprint, spreads);
@@ -101,7 +104,7 @@ pub fn operations(tef: &Tef, entries: &[&TefEntry], numbers: &Numbers<'_>) -> Co
     let total = tef.total();
     let header = ["operation", "type", "pass", "device", "energy", "95 %", "share", "power", "time", "count"];
     let table = Columns::new(&header).left(2).left(3).shorten(1, Keep::Start).shorten(0, Keep::End).parted(5, '…');
-    let mut table = table.optional(&[1, 9, 8, 5, 7, 3, 2]);
+    let mut table = table.at_least(0, OPERATION).optional(&[1, 9, 8, 5, 7, 3, 2]);
     if !numbers.have_bounds() {
         table = table.without(&[5]);
     }

@@ -157,7 +157,7 @@ fn a_kept_run_is_shown_in_every_way() {
         let folder = files.path(name);
         let accounted = account(arguments.iter().map(String::as_str).chain(["-o", &folder]));
         for by in ["layer", "op", "pass", "device", "step"] {
-            for format in ["table", "json", "csv"] {
+            for format in ["table", "json", "csv", "markdown"] {
                 let choices = [&[][..], &["--summarize"], &["--pass", "backward", "--by-power", "--top", "3"]];
                 // Devices and steps are those of the whole run, whatever is chosen.
                 let choices = if matches!(by, "device" | "step") { &choices[..1] } else { &choices };
@@ -406,7 +406,7 @@ fn help_shows_examples() {
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
     let [rank0, power] = ["rank0.json.gz", "power-ranks.csv"].map(sample);
-    for format in ["json", "csv", "table"] {
+    for format in ["json", "csv", "table", "markdown"] {
         let mut command = jouletree();
         command.args(["account", &rank0, "--power", &power, "--format", format]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts");
