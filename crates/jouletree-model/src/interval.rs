@@ -77,13 +77,15 @@ fn percent(share: f64) -> String {
     format!("{percent:.digits$} %")
 }
 
-/// Both ends, the unit once if it is the same: `8.10 … 25.0 J`.
+/// Both ends in the unit and with the digits of the upper: `8.1 … 25.0 J`.
 impl fmt::Display for Interval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (low, high) = (self.low.to_string(), self.high.to_string());
-        let shared = |(number, unit): (&str, &str)| high.ends_with(&format!(" {unit}")).then(|| number.to_owned());
-        let low = low.split_once(' ').and_then(shared).unwrap_or(low);
-        f.pad(&format!("{low} … {high}"))
+        let high = self.high.to_string();
+        let number = high.split(' ').next().unwrap_or_default();
+        let digits = number.split_once('.').map_or(0, |(_, digits)| digits.len());
+        // Rounded, for the number has lost digits and prefixes are powers of a thousand.
+        let prefix = (self.high.0 / number.parse().unwrap_or(1.0)).log(1000.0).round();
+        f.pad(&format!("{:.digits$} … {high}", self.low.0 / 1000_f64.powf(prefix)))
     }
 }
 
@@ -124,8 +126,10 @@ mod tests {
 
     #[test]
     fn an_interval_says_its_unit_once() {
-        assert_eq!(interval(8.1, 25.0).to_string(), "8.10 … 25.0 J");
-        assert_eq!(interval(0.81, 2.5).to_string(), "810 mJ … 2.50 J");
-        assert_eq!(interval(810.0, 2500.0).to_string(), "810 J … 2.50 kJ");
+        assert_eq!(interval(8.1, 25.0).to_string(), "8.1 … 25.0 J");
+        assert_eq!(interval(0.81, 2.5).to_string(), "0.81 … 2.50 J");
+        assert_eq!(interval(290.4, 966.0).to_string(), "290 … 966 J");
+        assert_eq!(interval(810.0, 2500.0).to_string(), "0.81 … 2.50 kJ");
+        assert_eq!(interval(2.86e-3, 9.52e-3).to_string(), "2.86 … 9.52 mJ");
     }
 }
