@@ -85,7 +85,8 @@ impl fmt::Display for Interval {
         let digits = number.split_once('.').map_or(0, |(_, digits)| digits.len());
         // Rounded, for the number has lost digits and prefixes are powers of a thousand.
         let prefix = (self.high.0 / number.parse().unwrap_or(1.0)).log(1000.0).round();
-        f.pad(&format!("{:.digits$} … {high}", self.low.0 / 1000_f64.powf(prefix)))
+        let unit = if prefix.is_finite() { 1000_f64.powf(prefix) } else { 1.0 };
+        f.pad(&format!("{:.digits$} … {high}", self.low.0 / unit))
     }
 }
 
@@ -130,6 +131,7 @@ mod tests {
         assert_eq!(interval(0.81, 2.5).to_string(), "0.81 … 2.50 J");
         assert_eq!(interval(290.4, 966.0).to_string(), "290 … 966 J");
         assert_eq!(interval(810.0, 2500.0).to_string(), "0.81 … 2.50 kJ");
+        assert_eq!(interval(0.0, 0.0).to_string(), "0.00 … 0.00 J");
         assert_eq!(interval(2.86e-3, 9.52e-3).to_string(), "2.86 … 9.52 mJ");
     }
 }
