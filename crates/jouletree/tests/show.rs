@@ -174,8 +174,8 @@ fn colours_are_where_they_are_wanted() {
     let show = |arguments: &[&str], variables: &[(&str, &str)]| {
         let mut command = jouletree();
         command.args(["show", &folder]).args(arguments).env("TERM", "xterm");
-        ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"].into_iter().for_each(|name| drop(command.env_remove(name)));
-        variables.iter().for_each(|(name, value)| drop(command.env(name, value)));
+        command.env_remove("NO_COLOR").env_remove("CLICOLOR").env_remove("CLICOLOR_FORCE");
+        command.envs(variables.iter().copied());
         command
     };
     let is_coloured = |text: &str| text.contains("\u{1b}[");
