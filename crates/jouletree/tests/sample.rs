@@ -286,7 +286,10 @@ fn programs_get_every_operation() {
     let arguments = ["account", &trace, "--power", &power, "--format", "csv"];
     let rows = run(arguments).ok();
     assert_eq!(rows_of(&rows).len(), list(timeline(), "ops").len());
-    assert_eq!(rows.lines().next(), Some("name,path,type,pass,device,energy_j,busy_s,power_w,count,approximate"));
+    assert_eq!(
+        rows.lines().next(),
+        Some("name,path,type,pass,device,energy_j,busy_s,power_w,count,approximate,low_j,high_j")
+    );
     assert_eq!(rows_of(&run([&arguments[..], &["--top", "4"]].concat()).ok()).len(), 4);
 }
 
