@@ -27,12 +27,14 @@ mod paths;
 #[cfg(test)]
 mod samples;
 mod shares;
+mod spreads;
 mod summarize;
 mod tef;
 mod tree;
 
 pub use flow::{Arrow, TensorEdge, tensor_edges};
 pub use shares::Shares;
+pub use spreads::Spreads;
 pub use summarize::{Folding, t2a};
 pub use tef::{Tef, TefEntry};
 pub use tree::{EnergyTree, t2e};

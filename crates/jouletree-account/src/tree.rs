@@ -1,12 +1,12 @@
 //! The energy tree: the data of the energy distribution diagram (EDD), a footprint laid out along the model's layers.
 
-use jouletree_model::{Device, Joules, Nanos, Pass, Watts};
+use jouletree_model::{Device, Interval, Joules, Nanos, Pass, Watts};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use crate::flow::{Arrow, TensorEdge, arrows};
 use crate::paths::PathTree;
-use crate::{Shares, Tef, TefEntry};
+use crate::{Shares, Spreads, Tef, TefEntry};
 
 /// What the root of a tree is called.
 const ROOT_NAME: &str = "(all)";
@@ -20,6 +20,8 @@ pub struct EnergyTree {
     pub path: String,
     /// What it used, everything inside included.
     pub energy: Joules,
+    /// The 95 % interval of `energy`; `None` until somebody tells it with [`EnergyTree::bounded`], and where nobody knows.
+    pub interval: Option<Interval>,
     /// What the operations with exactly this path used.
     pub own: Joules,
     /// How long it was active, everything inside included.
@@ -104,6 +106,13 @@ impl EnergyTree {
         sum
     }
 
+    /// The same tree with the interval of every node, as its devices have it.
+    pub fn bounded(mut self, spreads: &Spreads) -> EnergyTree {
+        self.interval = spreads.interval(&self.devices);
+        self.children = self.children.into_iter().map(|child| child.bounded(spreads)).collect();
+        self
+    }
+
     fn charge(&mut self, entry: &TefEntry) {
         self.is_operation = true;
         self.own += entry.energy;
@@ -130,10 +139,12 @@ impl EnergyTree {
 
 impl Serialize for EnergyTree {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut node = serializer.serialize_struct("EnergyTree", 12)?;
+        let mut node = serializer.serialize_struct("EnergyTree", 14)?;
         node.serialize_field("name", &self.name)?;
         node.serialize_field("path", &self.path)?;
         node.serialize_field("energy_j", &self.energy)?;
+        node.serialize_field("low_j", &self.interval.map(|interval| interval.low))?;
+        node.serialize_field("high_j", &self.interval.map(|interval| interval.high))?;
         node.serialize_field("own_j", &self.own)?;
         node.serialize_field("busy_s", &self.busy.seconds())?;
         node.serialize_field("power_w", &self.power())?;

@@ -94,7 +94,8 @@ fn is_written_as_json() {
     let tree = t2e(&Tef::new(vec![entry("a/x", Pass::Forward, 1.5), idle]), &[edge("a/x", "b")]);
     let leaf = serde_json::json!({
         "name": "x", "path": "a/x", "energy_j": 1.5, "own_j": 1.5, "busy_s": 1.0, "power_w": 1.5, "count": 1,
-        "composite": false, "passes": {"forward": 1.5}, "devices": {"host/cpu:0": 1.5}, "children": [], "edges": [],
+        "low_j": null, "high_j": null, "composite": false, "passes": {"forward": 1.5}, "devices": {"host/cpu:0": 1.5},
+        "children": [], "edges": [],
     });
     let json = serde_json::to_value(&tree).unwrap();
     assert_eq!(json["children"][0]["children"][0], leaf);

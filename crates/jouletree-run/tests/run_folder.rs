@@ -44,6 +44,7 @@ fn a_run_comes_back_as_it_was_written() {
             "manifest.json",
             "ops.parquet",
             "power.parquet",
+            "spans.parquet",
             "steps.parquet",
             "tree.json"
         ]

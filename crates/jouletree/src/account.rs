@@ -6,6 +6,7 @@ use jouletree_model::Nanos;
 use jouletree_run::{Accounting, EnergyOf, RunContents, RunFolder};
 
 use crate::cli::{AccountArgs, By, EnergyArg, Format, RuleArg, SemanticsArg};
+use crate::page::Look;
 use crate::timings::Timings;
 use crate::{Outcome, inputs, json, print, print_warnings, show};
 
@@ -30,7 +31,8 @@ pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
     timings.stage("align", None);
 
     let tef = Tef::from(&footprint);
-    let tree = t2e(&tef, &tensor_edges(&footprint.model));
+    let spreads = inputs::spreads(&arguments.power, &arguments.input.traces);
+    let tree = t2e(&tef, &tensor_edges(&footprint.model)).bounded(&spreads);
     timings.stage("sum", Some(format!("{} operations", tef.entries().len())));
 
     if let Some(path) = &arguments.output {
@@ -48,9 +50,10 @@ pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
     }
 
     match arguments.view.format {
-        Format::Table => print(&show::report(&footprint, &arguments.view))?,
-        Format::Json => print(&json::everything(&footprint, &tef, &tree)?)?,
-        Format::Csv => print(&show::view(&footprint, By::Op, &arguments.view)?)?,
+        Format::Table => print(&show::report(&footprint, &spreads, &arguments.view).written(Look::of_stdout()))?,
+        Format::Markdown => print(&show::report(&footprint, &spreads, &arguments.view).written(Look::Markdown))?,
+        Format::Json => print(&json::everything(&footprint, &spreads, &tef, &tree)?)?,
+        Format::Csv => print(&show::view(&footprint, &spreads, By::Op, &arguments.view)?)?,
     }
     print_warnings(&footprint.warnings);
     if arguments.timings {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 
 use jouletree_model::Nanos;
 
@@ -19,6 +19,9 @@ use crate::top::TopArgs;
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
+    /// Whether there are colours; by default on terminals, as NO_COLOR and CLICOLOR_FORCE allow
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
+    pub color: ColorChoice,
 }
 
 #[derive(Subcommand)]
@@ -115,7 +118,10 @@ Examples:
   jouletree show RUN --by op --summarize --top 10  the ten largest operations, equal blocks summed (STEF)
   jouletree show RUN --by pass                     forward, backward, optimizer
   jouletree show RUN --by layer --pass backward    the tree of the backward pass alone
-  jouletree show RUN                               of a recording: what each device used, and who used it";
+  jouletree show RUN                               of a recording: what each device used, and who used it
+  jouletree show RUN --format markdown             tables for an issue, a pull request or a notebook
+  jouletree show RUN --by op --format csv          all operations, for a spreadsheet
+  jouletree show RUN --color always | less -R      page by page, in colours";
 
 #[derive(Args)]
 pub struct AccountArgs {
@@ -246,7 +252,7 @@ pub struct ViewArgs {
     /// Sum up layers with a smaller share of the whole, in percent; 0 shows all
     #[arg(long, value_name = "PERCENT", default_value_t = 0.5)]
     pub min_share: f64,
-    /// List at most this many operations; by default 10 in a table, all in CSV and JSON
+    /// List at most this many operations; by default 10 in tables, all in CSV and JSON
     #[arg(long, value_name = "N")]
     pub top: Option<usize>,
     /// Sum equal blocks (layer_0 … layer_11) into one
@@ -264,6 +270,13 @@ pub struct ViewArgs {
     /// Scale from the steps whose operations were recorded to all steps of the program
     #[arg(long)]
     pub all_steps: bool,
+}
+
+impl ViewArgs {
+    /// Whether nothing was said about what is shown; how is another matter.
+    pub fn is_default(&self) -> bool {
+        ViewArgs { format: Format::Table, ..self.clone() } == ViewArgs::default()
+    }
 }
 
 impl Default for ViewArgs {
@@ -291,6 +304,8 @@ pub enum Format {
     Json,
     /// For spreadsheets
     Csv,
+    /// For issues, pull requests and notebooks: tables as GitHub reads them
+    Markdown,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use jouletree_account::{Metered, Rule, energy_series};
+use jouletree_account::{Metered, Rule, Spreads, energy_series};
 use jouletree_model::{Device, ModelTree, Nanos, Trace, Warning};
 use jouletree_run::{EnergyOf, MeteredSeries, PowerInput, RunFolder, accounted, read_power};
 use jouletree_trace::{Progress, ReadOptions, TraceError, find_traces, merge_traces, read_model, read_trace};
@@ -110,14 +110,13 @@ pub fn power(
     hold: Nanos,
     of: EnergyOf,
 ) -> Result<(Vec<MeteredSeries>, Vec<Warning>)> {
-    let own: Vec<PathBuf> = traces.iter().filter(|path| RunFolder::is_at(path)).cloned().collect();
-    let files = if files.is_empty() { &own } else { files };
+    let files = power_files(files, traces);
     if files.is_empty() {
         bail!("there is no power to account: give --power FILE, a CSV with time, device and watts or joules");
     }
     let mut series: Vec<MeteredSeries> = Vec::new();
     let mut warnings = Vec::new();
-    for file in files {
+    for file in &files {
         let input = read_power(file)?;
         if file.is_dir() {
             warnings.extend(recorded::warnings(&RunFolder::open(file)?));
@@ -136,6 +135,23 @@ pub fn power(
         }
     }
     Ok((accounted(series, of), warnings))
+}
+
+/// Where power is read: the run folders among the traces bring their own.
+fn power_files(files: &[PathBuf], traces: &[PathBuf]) -> Vec<PathBuf> {
+    match files {
+        [] => traces.iter().filter(|path| RunFolder::is_at(path)).cloned().collect(),
+        files => files.to_vec(),
+    }
+}
+
+/// By what the energies of devices may be off whose power was recorded by jouletree; of other power nothing is known.
+pub fn spreads(files: &[PathBuf], traces: &[PathBuf]) -> Spreads {
+    let files = power_files(files, traces);
+    // What cannot be opened has been told when its power was read.
+    let runs = files.iter().filter(|file| RunFolder::is_at(file)).filter_map(|file| RunFolder::open(file).ok());
+    let known = |run: RunFolder| run.manifest().recording.iter().flat_map(|one| one.spreads()).collect::<Vec<_>>();
+    runs.flat_map(known).collect()
 }
 
 fn metered(

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use jouletree_account::{EnergyTree, Tef, TefEntry, t2a};
+use jouletree_account::{EnergyTree, Spreads, Tef, TefEntry, t2a};
 use jouletree_model::{Device, DeviceEnergy, Footprint, Kind, Pass, StepEnergy, TraceSource, Warning};
 use serde::Serialize;
 
@@ -30,6 +30,8 @@ pub struct DeviceRow<'a> {
     busy_s: f64,
     metered_s: f64,
     uncovered_s: f64,
+    low_j: Option<f64>,
+    high_j: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -44,6 +46,8 @@ pub struct OpRow<'a> {
     power_w: Option<f64>,
     count: u64,
     approximate: bool,
+    low_j: Option<f64>,
+    high_j: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -55,12 +59,12 @@ pub struct StepRow<'a> {
 }
 
 /// All of a footprint, for programs.
-pub fn everything(footprint: &Footprint, tef: &Tef, tree: &EnergyTree) -> Result<String> {
+pub fn everything(footprint: &Footprint, spreads: &Spreads, tef: &Tef, tree: &EnergyTree) -> Result<String> {
     let summary = t2a(tef);
     let everything = Everything {
-        devices: device_rows(footprint),
-        ops: op_rows(footprint, tef.entries().iter()),
-        summary: op_rows(footprint, summary.entries().iter()),
+        devices: device_rows(footprint, spreads),
+        ops: op_rows(footprint, spreads, tef.entries().iter()),
+        summary: op_rows(footprint, spreads, summary.entries().iter()),
         steps: step_rows(footprint),
         tree,
         traces: &footprint.sources,
@@ -77,36 +81,50 @@ pub fn written(value: &impl Serialize) -> Result<String> {
 }
 
 /// The balance of every device.
-pub fn device_rows<'a>(footprint: &'a Footprint) -> Vec<DeviceRow<'a>> {
-    let row = |balance: &'a DeviceEnergy| DeviceRow {
-        device: &balance.device,
-        kind: balance.kind,
-        measured_j: balance.measured.map(|energy| energy.0),
-        attributed_j: balance.measured.map(|_| balance.attributed.0),
-        unattributed_j: balance.measured.map(|_| balance.unattributed.0),
-        outside_trace_j: balance.measured.map(|_| balance.outside_trace.0),
-        busy_s: balance.busy.seconds(),
-        metered_s: balance.metered.seconds(),
-        uncovered_s: balance.uncovered.seconds(),
+pub fn device_rows<'a>(footprint: &'a Footprint, spreads: &Spreads) -> Vec<DeviceRow<'a>> {
+    let row = |balance: &'a DeviceEnergy| {
+        let bounds = balance.measured.and_then(|energy| Some(spreads.get(&balance.device)?.around(energy)));
+        DeviceRow {
+            device: &balance.device,
+            kind: balance.kind,
+            measured_j: balance.measured.map(|energy| energy.0),
+            attributed_j: balance.measured.map(|_| balance.attributed.0),
+            unattributed_j: balance.measured.map(|_| balance.unattributed.0),
+            outside_trace_j: balance.measured.map(|_| balance.outside_trace.0),
+            busy_s: balance.busy.seconds(),
+            metered_s: balance.metered.seconds(),
+            uncovered_s: balance.uncovered.seconds(),
+            low_j: bounds.map(|bounds| bounds.low.0),
+            high_j: bounds.map(|bounds| bounds.high.0),
+        }
     };
     footprint.devices.iter().map(row).collect()
 }
 
 /// Operations; those of a device that nothing metered have no energy.
-pub fn op_rows<'a>(footprint: &'a Footprint, entries: impl Iterator<Item = &'a TefEntry>) -> Vec<OpRow<'a>> {
+pub fn op_rows<'a>(
+    footprint: &'a Footprint,
+    spreads: &Spreads,
+    entries: impl Iterator<Item = &'a TefEntry>,
+) -> Vec<OpRow<'a>> {
     let metered: BTreeSet<&Device> =
         footprint.devices.iter().filter(|device| device.measured.is_some()).map(|device| &device.device).collect();
-    let row = |entry: &'a TefEntry| OpRow {
-        name: &entry.name,
-        path: &entry.path,
-        r#type: &entry.op_type,
-        pass: entry.pass,
-        approximate: entry.approximate,
-        device: &entry.device,
-        energy_j: metered.contains(&entry.device).then_some(entry.energy.0),
-        busy_s: entry.busy.seconds(),
-        power_w: entry.power().map(|power| power.0),
-        count: entry.count,
+    let row = |entry: &'a TefEntry| {
+        let bounds = spreads.get(&entry.device).map(|spread| spread.around(entry.energy));
+        OpRow {
+            name: &entry.name,
+            path: &entry.path,
+            r#type: &entry.op_type,
+            pass: entry.pass,
+            approximate: entry.approximate,
+            device: &entry.device,
+            energy_j: metered.contains(&entry.device).then_some(entry.energy.0),
+            busy_s: entry.busy.seconds(),
+            power_w: entry.power().map(|power| power.0),
+            count: entry.count,
+            low_j: bounds.map(|bounds| bounds.low.0),
+            high_j: bounds.map(|bounds| bounds.high.0),
+        }
     };
     entries.map(row).collect()
 }

@@ -2,7 +2,9 @@
 
 mod account;
 mod attend;
+mod cell;
 mod cli;
+mod colour;
 mod columns;
 mod daemon;
 mod doctor;
@@ -10,7 +12,10 @@ mod inputs;
 mod inspect;
 mod json;
 mod launch;
+mod markdown;
 mod meters;
+mod numbers;
+mod page;
 mod program;
 mod progress;
 mod reader;
@@ -19,12 +24,14 @@ mod recorded;
 mod recorded_json;
 mod recording;
 mod report;
+mod rows;
 mod run;
 mod show;
 mod signals;
 mod tables;
 mod timings;
 mod top;
+mod tree_table;
 mod windows;
 
 use std::io::{ErrorKind, Write};
@@ -41,7 +48,9 @@ const WARNED: u8 = 3;
 
 fn main() -> ExitCode {
     jouletree_model::silence_guarded_panics();
-    let outcome = match Cli::parse().command {
+    let cli = Cli::parse();
+    colour::choose(cli.color);
+    let outcome = match cli.command {
         Command::Account(arguments) => account::run(&arguments).map(ExitCode::from),
         Command::Attend(arguments) => attend::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Daemon(arguments) => daemon::run(&arguments).map(|()| ExitCode::SUCCESS),

@@ -1,53 +1,61 @@
 //! What a program told about itself as tables: its steps by what they do, its windows and its stages.
 
-use jouletree_model::{Joules, Nanos};
+use jouletree_model::{Joules, Kind, Nanos};
 use jouletree_report::{PhaseRow, StageRow, WindowRow};
 
-use crate::columns::Columns;
+use crate::cell::Cell;
+use crate::columns::{Columns, Keep};
+use crate::numbers::{energy_cell, kind_cell};
 
 /// Stages as a table.
-pub fn stage_table(rows: &[StageRow]) -> String {
+pub fn stage_table(rows: &[StageRow]) -> Columns {
     let header = ["stage", "energy", "forward", "backward", "optimizer", "unattributed"];
-    let mut table = Columns::new(&header).left(0);
+    let mut table = Columns::new(&header).shorten(0, Keep::Start).optional(&[5]).optional_together(&[2, 3, 4]);
     for row in rows {
         let parts = [row.energy_j, row.forward_j, row.backward_j, row.optimizer_j, row.unattributed_j];
         table.row([vec![row.stage.clone()], parts.map(|part| Joules(part).to_string()).to_vec()].concat());
     }
-    table.text()
+    table
 }
 
 /// Steps as a table.
-pub fn phase_table(rows: &[PhaseRow]) -> String {
-    let header = ["steps", "count", "recorded", "energy", "per step", "per sample", "time"];
-    let mut table = Columns::new(&header).left(0);
+pub fn phase_table(rows: &[PhaseRow]) -> Columns {
+    let header = ["steps", "count", "recorded", "energy", "per step", "per sample", "time", "kind"];
+    let mut table = Columns::new(&header).shorten(0, Keep::Start).left(7).optional(&[2, 6, 5]);
     for row in rows {
         table.row(vec![
-            row.phase.to_string(),
-            row.steps.to_string(),
-            row.recorded.to_string(),
-            Joules(row.energy_j).to_string(),
-            Joules(row.step_j).to_string(),
-            row.sample_j.map(|joules| Joules(joules).to_string()).unwrap_or_default(),
-            time(row.seconds),
+            Cell::from(&*row.phase),
+            row.steps.to_string().into(),
+            row.recorded.to_string().into(),
+            energy(row.energy_j, row.kind),
+            energy(row.step_j, row.kind),
+            row.sample_j.map(|joules| energy(joules, row.kind)).unwrap_or_default(),
+            time(row.seconds).into(),
+            kind_cell(row.kind),
         ]);
     }
-    table.text()
+    table
 }
 
 /// Windows as a table.
-pub fn window_table(rows: &[WindowRow]) -> String {
-    let mut table = Columns::new(&["window", "count", "energy", "each", "time", "kind"]).left(0).left(5);
+pub fn window_table(rows: &[WindowRow]) -> Columns {
+    let header = ["window", "count", "energy", "each", "time", "kind"];
+    let mut table = Columns::new(&header).shorten(0, Keep::Start).left(5);
     for row in rows {
         table.row(vec![
-            row.window.to_string(),
-            row.count.to_string(),
-            Joules(row.energy_j).to_string(),
-            Joules(row.mean_j).to_string(),
-            time(row.seconds),
-            row.kind.map(|kind| kind.to_string()).unwrap_or_default(),
+            Cell::from(&*row.window),
+            row.count.to_string().into(),
+            energy(row.energy_j, row.kind),
+            energy(row.mean_j, row.kind),
+            time(row.seconds).into(),
+            kind_cell(row.kind),
         ]);
     }
-    table.text()
+    table
+}
+
+fn energy(joules: f64, kind: Option<Kind>) -> Cell {
+    energy_cell(Joules(joules).to_string(), None, kind)
 }
 
 fn time(seconds: f64) -> String {

@@ -7,6 +7,7 @@ use jouletree_run::RunFolder;
 
 use crate::cli::RecordArgs;
 use crate::launch::{self, Environment};
+use crate::page::Look;
 use crate::recording::{Recording, Subject, default_output};
 use crate::{print_warnings, recorded};
 
@@ -35,7 +36,7 @@ pub fn run(arguments: &RecordArgs) -> Result<ExitCode> {
 /// Says what was recorded.
 fn tell(arguments: &RecordArgs, run: &RunFolder) {
     if let (Some(recording), false) = (&run.manifest().recording, arguments.quiet) {
-        eprint!("{}", recorded::report(recording));
+        eprint!("{}", recorded::report(recording).written(Look::of_stderr()));
         eprintln!("kept in {}", run.path().display());
     }
     print_warnings(&recorded::warnings(run));

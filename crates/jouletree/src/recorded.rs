@@ -2,12 +2,15 @@
 
 use anyhow::Result;
 use jiff::Timestamp;
-use jouletree_model::{Joules, Kind, Nanos, Warning};
+use jouletree_model::{Interval, Joules, Kind, Nanos, Spread, Warning};
 use jouletree_run::{Balance, Exit, Recording, RunError, RunFolder};
 
+use crate::cell::Cell;
 use crate::cli::{By, Format, ShowArgs};
 use crate::columns::{Columns, Keep};
-use crate::{Outcome, json, print, print_warnings, recorded_json, tables};
+use crate::numbers::{energy_cell, kind_cell, percent, share};
+use crate::page::{Look, Page};
+use crate::{Outcome, colour, json, print, print_warnings, recorded_json, tables};
 
 /// So many incidents are printed; all that are kept are in the JSON.
 const MOST_INCIDENTS: usize = 10;
@@ -18,7 +21,8 @@ pub fn run(run: &RunFolder, recording: &Recording, arguments: &ShowArgs) -> Resu
         return Err(RunError::OnlyRecorded(run.path().to_owned()).into());
     }
     let text = match arguments.view.format {
-        Format::Table => report(recording),
+        Format::Table => report(recording).written(Look::of_stdout()),
+        Format::Markdown => report(recording).written(Look::Markdown),
         Format::Json => json::written(&recorded_json::of(recording, &run.manifest().warnings))?,
         Format::Csv => tables::csv(&recorded_json::device_rows(recording))?,
     };
@@ -29,8 +33,13 @@ pub fn run(run: &RunFolder, recording: &Recording, arguments: &ShowArgs) -> Resu
 }
 
 /// The whole story of a recording.
-pub fn report(recording: &Recording) -> String {
-    [head(recording), "\n".to_owned(), devices(recording), monitor(recording)].concat()
+pub fn report(recording: &Recording) -> Page {
+    let mut page = Page::default();
+    head(recording).into_iter().for_each(|words| page.words(words));
+    page.gap();
+    page.table(devices(recording));
+    page.words(monitor(recording));
+    page
 }
 
 /// What a person should know about a run's recording: what was wrong with it, what happened, what limits its numbers.
@@ -69,7 +78,7 @@ pub fn own(recording: &Recording) -> Option<(Joules, Vec<Kind>)> {
     (!own.is_empty()).then(|| (own.iter().map(|(own, _)| *own).sum(), kinds))
 }
 
-pub fn head(recording: &Recording) -> String {
+fn head(recording: &Recording) -> [String; 3] {
     let what = match (recording.command.as_slice(), recording.pid) {
         ([], Some(pid)) => format!("process {pid}"),
         ([], None) => "the machine".to_owned(),
@@ -80,13 +89,12 @@ pub fn head(recording: &Recording) -> String {
     let facts: Vec<&str> = [&host.cpu, &cpus, &host.kernel].into_iter().flatten().map(String::as_str).collect();
     let name = host.name.as_deref().unwrap_or("a machine without a name");
     let began = Timestamp::from_nanosecond(recording.began_ns.into()).map(|time| format!("{time:.0}"));
-    format!(
-        "{what}\non {name} ({})\nfrom {} for {}, {}\n",
-        facts.join(", "),
-        began.unwrap_or_default(),
-        Nanos(recording.duration_ns),
-        ended(recording)
-    )
+    let (began, duration) = (began.unwrap_or_default(), Nanos(recording.duration_ns));
+    [
+        what,
+        format!("on {name} ({})", facts.join(", ")),
+        format!("from {began} for {duration}, {}", ended(recording)),
+    ]
 }
 
 fn ended(recording: &Recording) -> String {
@@ -98,44 +106,50 @@ fn ended(recording: &Recording) -> String {
     }
 }
 
-pub fn devices(recording: &Recording) -> String {
+fn devices(recording: &Recording) -> Columns {
     let header = ["device", "kind", "energy", "95 %", "power", "ours", "others", "idle", "unknown", "coverage"];
-    let mut table = Columns::new(&header).left(1).left(3).shorten(0, Keep::Start).optional(&[9, 4]);
+    let table = Columns::new(&header).left(1).shorten(0, Keep::Start).parted(3, '…');
+    let table = (5..9).fold(table, |table, column| table.parted(column, '('));
+    let mut table = table.optional(&[9, 4, 8, 7, 6, 3]);
+    // One form for the whole column.
+    let are_even = recording.balance.iter().filter_map(Balance::spread).all(Spread::is_even);
+    let bounds = |balance: &Balance| match balance.spread().filter(|_| are_even) {
+        Some(spread) => spread.to_string(),
+        None => Interval { low: balance.low, high: balance.high }.to_string(),
+    };
     for balance in &recording.balance {
         let name = match &balance.domain {
-            Some(domain) => format!("  {domain} of {}", balance.device),
-            None => balance.device.to_string(),
+            Some(domain) => Cell::below("  ", &format!("{domain} of {}", balance.device)),
+            None => Cell::from(balance.device.to_string()),
         };
-        let kind = balance.kind.to_string();
+        let kind = kind_cell(Some(balance.kind));
         if balance.coverage <= 0.0 {
-            table.row(vec![name, kind, "unknown".to_owned()]);
+            table.row(vec![name, kind, "unknown".into()]);
             continue;
         }
-        let part =
-            |part: Joules| format!("{part} ({})", percent(part.0 / balance.energy.0.max(f64::MIN_POSITIVE)));
+        let part = |part: Joules| {
+            let share = share(part, balance.energy);
+            energy_cell(format!("{part} ({})", percent(share)), share, Some(balance.kind))
+        };
         let mut row = vec![
             name,
             kind,
-            balance.energy.to_string(),
-            format!("{} … {}", balance.low, balance.high),
-            (balance.energy / known(recording, balance)).to_string(),
+            energy_cell(balance.energy.to_string(), None, Some(balance.kind)),
+            Cell::from(bounds(balance)).styled(colour::quiet()),
+            (balance.energy / known(recording, balance)).to_string().into(),
         ];
         match balance.parts {
             Some(parts) => row.extend([parts.ours, parts.others, parts.idle, parts.unknown].map(part)),
-            None => row.extend([const { String::new() }; 4]),
+            None => row.extend([""; 4].map(Cell::from)),
         }
-        row.push(percent(balance.coverage));
+        row.push(percent(balance.coverage).into());
         table.row(row);
     }
-    table.text()
-}
-
-fn percent(part: f64) -> String {
-    format!("{:.1} %", 100.0 * part)
+    table
 }
 
 /// What recording itself took. It is a part of the others'.
-pub fn monitor(recording: &Recording) -> String {
+fn monitor(recording: &Recording) -> String {
     let energy = own(recording).map(|(energy, kinds)| {
         let kinds: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
         format!("{energy} ({})", kinds.join(" and "))
@@ -143,6 +157,6 @@ pub fn monitor(recording: &Recording) -> String {
     let time = recording.own_time_ns.map(|time| format!("{} of processor time", Nanos(time)));
     match [energy, time].into_iter().flatten().collect::<Vec<_>>().join(", ") {
         told if told.is_empty() => String::new(),
-        told => format!("the monitor itself, among the others: {told}\n"),
+        told => format!("the monitor itself, among the others: {told}"),
     }
 }

@@ -1,14 +1,18 @@
 //! `jouletree show`: views of a run.
 
 use anyhow::{Result, anyhow, bail};
-use jouletree_account::{EnergyTree, Folding, Tef, TefEntry, TensorEdge, t2e, tensor_edges};
+use jouletree_account::{Folding, Spreads, Tef, TefEntry, TensorEdge, t2e, tensor_edges};
 use jouletree_model::{Footprint, Pass};
 use jouletree_report::{Scale, Told, stages};
 use jouletree_run::RunFolder;
 
 use crate::cli::{By, Format, PassArg, ShowArgs, ViewArgs};
+use crate::columns::Columns;
+use crate::numbers::Numbers;
+use crate::page::{Look, Page};
 use crate::program;
-use crate::{Outcome, json, print, print_warnings, recorded, run, tables};
+use crate::tree_table::tree;
+use crate::{Outcome, json, print, print_warnings, recorded, rows, run, tables};
 
 /// How many operations a table lists when nothing is said.
 const TABLE_ROWS: usize = 10;
@@ -20,9 +24,9 @@ pub fn run(arguments: &ShowArgs) -> Result<Outcome> {
         return recorded::run(&run, recording, arguments);
     }
     let footprint = run.read_footprint()?;
-    let text = match (arguments.by, &run.manifest().recording) {
-        (None, Some(_)) if arguments.view == ViewArgs::default() => run_report(&run, &footprint)?,
-        (by, _) => run_view(&run, &footprint, by.unwrap_or(By::Layer), &arguments.view)?,
+    let text = match (arguments.by, &run.manifest().recording, look(arguments.view.format)) {
+        (None, Some(_), Some(look)) if arguments.view.is_default() => run_report(&run, &footprint)?.written(look),
+        (by, ..) => run_view(&run, &footprint, by.unwrap_or(By::Layer), &arguments.view)?,
     };
     print(&text)?;
     let warnings = match run.manifest().recording {
@@ -33,39 +37,62 @@ pub fn run(arguments: &ShowArgs) -> Result<Outcome> {
     Ok(Outcome { warnings, strict: false })
 }
 
+/// How a result for people looks on standard output; `None` when it is for programs.
+pub fn look(format: Format) -> Option<Look> {
+    match format {
+        Format::Table => Some(Look::of_stdout()),
+        Format::Markdown => Some(Look::Markdown),
+        Format::Json | Format::Csv => None,
+    }
+}
+
 /// Everything about a run that was recorded here: power, steps, layers, operations, passes, stages, windows.
-pub fn run_report(run: &RunFolder, footprint: &Footprint) -> Result<String> {
-    let Some(recording) = &run.manifest().recording else { return Ok(report(footprint, &ViewArgs::default())) };
+pub fn run_report(run: &RunFolder, footprint: &Footprint) -> Result<Page> {
+    let view = ViewArgs::default();
+    let Some(recording) = &run.manifest().recording else {
+        return Ok(report(footprint, &Spreads::default(), &view));
+    };
+    let spreads = spreads(run);
+    let numbers = Numbers::of(footprint, &spreads);
     let program = run.read_program()?;
     let told = Told::new(&program, run.read_power()?);
-    let mut text = recorded::report(recording);
-    let mut part = |title: &str, table: String| {
-        if !table.is_empty() {
-            text += &format!("\n{title}\n{table}");
-        }
-    };
+    let mut page = recorded::report(recording);
     let phases = told.phases();
     if !phases.is_empty() {
-        part("by step", program::phase_table(&phases));
+        page.title("by step");
+        page.table(program::phase_table(&phases));
     }
-    part("what the process tree used", tables::balances(footprint));
+    let balances = tables::balances(footprint);
+    if !balances.is_empty() {
+        page.title("what the process tree used");
+        balances.into_iter().for_each(|words| page.words(words));
+    }
     if !footprint.energies.is_empty() {
-        let view = ViewArgs::default();
         let (tef, _) = chosen(footprint, &view);
-        part(&format!("by layer{}", told_scale(&told)), tables::tree(&t2e(&tef, &[]), &view));
+        page.title(format!("by layer{}", told_scale(&told)));
+        page.table(tree(&t2e(&tef, &[]), &numbers, &view));
         let ranked = ranked(&tef, &view);
-        part(&format!("top {} operations", ranked.len()), tables::operations(&tef, &ranked));
-        part("by pass", tables::passes(&tef));
+        page.title(format!("top {} operations", ranked.len()));
+        page.table(tables::operations(&tef, &ranked, &numbers));
+        page.title("by pass");
+        page.table(tables::passes(&tef, &numbers));
     }
     let stages = stages(footprint);
     if !stages.is_empty() {
-        part("by stage", program::stage_table(&stages));
+        page.title("by stage");
+        page.table(program::stage_table(&stages));
     }
     let windows = told.windows();
     if !windows.is_empty() {
-        part("by window", program::window_table(&windows));
+        page.title("by window");
+        page.table(program::window_table(&windows));
     }
-    Ok(text)
+    Ok(page)
+}
+
+/// By what the energies of a run may be off, where its power was recorded here.
+fn spreads(run: &RunFolder) -> Spreads {
+    run.manifest().recording.iter().flat_map(|recording| recording.spreads()).collect()
 }
 
 /// In which steps operations were recorded, unless in all.
@@ -83,22 +110,26 @@ fn run_view(run: &RunFolder, footprint: &Footprint, by: By, arguments: &ViewArgs
     let program = run.read_program()?;
     let told = || Ok::<_, anyhow::Error>(Told::new(&program, run.read_power()?));
     match (by, arguments.format) {
-        (By::Window, Format::Table) => Ok(program::window_table(&told()?.windows())),
         (By::Window, Format::Json) => json::written(&told()?.windows()),
         (By::Window, Format::Csv) => tables::csv(&told()?.windows()),
-        (By::Phase, Format::Table) => Ok(program::phase_table(&told()?.phases())),
+        (By::Window, format) => Ok(written(program::window_table(&told()?.windows()), format)),
         (By::Phase, Format::Json) => json::written(&told()?.phases()),
         (By::Phase, Format::Csv) => tables::csv(&told()?.phases()),
+        (By::Phase, format) => Ok(written(program::phase_table(&told()?.phases()), format)),
         _ if arguments.all_steps => {
             let factor = told()?.scale().map_or(1.0, |scale| scale.factor);
-            view(&footprint.scaled(factor), by, arguments)
+            view(&footprint.scaled(factor), &spreads(run), by, arguments)
         }
-        _ => view(footprint, by, arguments),
+        _ => view(footprint, &spreads(run), by, arguments),
     }
 }
 
+fn written(table: Columns, format: Format) -> String {
+    table.written(look(format).unwrap_or_else(Look::of_stdout))
+}
+
 /// One view of a footprint as text.
-pub fn view(footprint: &Footprint, by: By, view: &ViewArgs) -> Result<String> {
+pub fn view(footprint: &Footprint, spreads: &Spreads, by: By, view: &ViewArgs) -> Result<String> {
     let part;
     let footprint = match &view.stage {
         None => footprint,
@@ -109,29 +140,52 @@ pub fn view(footprint: &Footprint, by: By, view: &ViewArgs) -> Result<String> {
     };
     let (tef, edges) = chosen(footprint, view);
     let operations = ranked(&tef, view);
-    match (view.format, by) {
-        (Format::Table, By::Layer) => Ok(tables::tree(&t2e(&tef, &edges), view)),
-        (Format::Table, By::Op) => Ok(tables::operations(&tef, &operations)),
-        (Format::Table, By::Pass) => Ok(tables::passes(&tef)),
-        (Format::Table, By::Device) => Ok(tables::devices(footprint)),
-        (Format::Table, By::Step) => Ok(tables::steps(footprint)),
-        (Format::Table, By::Stage) => Ok(program::stage_table(&stages(footprint))),
-        (Format::Json, By::Layer) => json::written(&t2e(&tef, &edges)),
-        (Format::Json, By::Op) => json::written(&json::op_rows(footprint, operations.into_iter())),
-        (Format::Json, By::Pass) => json::written(&tef.by_pass()),
-        (Format::Json, By::Device) => json::written(&json::device_rows(footprint)),
-        (Format::Json, By::Step) => json::written(&json::step_rows(footprint)),
-        (Format::Json, By::Stage) => json::written(&stages(footprint)),
-        (Format::Csv, By::Layer) => tables::csv(&layer_rows(&t2e(&tef, &edges), view.depth)),
-        (Format::Csv, By::Op) => tables::csv(&json::op_rows(footprint, operations.into_iter())),
-        (Format::Csv, By::Pass) => tables::csv(&pass_rows(&tef)),
-        (Format::Csv, By::Device) => tables::csv(&json::device_rows(footprint)),
-        (Format::Csv, By::Step) => tables::csv(&json::step_rows(footprint)),
-        (Format::Csv, By::Stage) => tables::csv(&stages(footprint)),
-        (_, By::Window | By::Phase) => {
-            bail!("windows and phases are told by programs that ran under `jouletree run`; this run has none")
-        }
+    let bounded = || t2e(&tef, &edges).bounded(spreads);
+    if let Some(look) = look(view.format) {
+        return Ok(page(footprint, spreads, &tef, by, view)?.written(look));
     }
+    match (view.format == Format::Json, by) {
+        (true, By::Layer) => json::written(&bounded()),
+        (true, By::Op) => json::written(&json::op_rows(footprint, spreads, operations.into_iter())),
+        (true, By::Pass) => json::written(&tef.by_pass()),
+        (true, By::Device) => json::written(&json::device_rows(footprint, spreads)),
+        (true, By::Step) => json::written(&json::step_rows(footprint)),
+        (true, By::Stage) => json::written(&stages(footprint)),
+        (false, By::Layer) => tables::csv(&rows::layer_rows(&bounded(), view.depth)),
+        (false, By::Op) => tables::csv(&json::op_rows(footprint, spreads, operations.into_iter())),
+        (false, By::Pass) => tables::csv(&rows::pass_rows(&tef)),
+        (false, By::Device) => tables::csv(&json::device_rows(footprint, spreads)),
+        (false, By::Step) => tables::csv(&json::step_rows(footprint)),
+        (false, By::Stage) => tables::csv(&stages(footprint)),
+        (_, By::Window | By::Phase) => Err(nothing_told()),
+    }
+}
+
+/// One view of a footprint for people.
+fn page(footprint: &Footprint, spreads: &Spreads, tef: &Tef, by: By, view: &ViewArgs) -> Result<Page> {
+    let numbers = Numbers::of(footprint, spreads);
+    let mut page = Page::default();
+    match by {
+        By::Layer => page.table(tree(&t2e(tef, &[]), &numbers, view)),
+        By::Op => page.table(tables::operations(tef, &ranked(tef, view), &numbers)),
+        By::Pass => page.table(tables::passes(tef, &numbers)),
+        By::Device => page.table(tables::devices(footprint, &numbers)),
+        By::Step => match tables::steps(footprint, &numbers) {
+            Some(table) => page.table(table),
+            None => page.words("the trace does not tell steps"),
+        },
+        By::Stage => page.table(program::stage_table(&stages(footprint))),
+        By::Window | By::Phase => bail!(nothing_told()),
+    }
+    // Devices have a column for it.
+    if by != By::Device {
+        numbers.remarks().into_iter().for_each(|remark| page.words(remark));
+    }
+    Ok(page)
+}
+
+fn nothing_told() -> anyhow::Error {
+    anyhow!("windows and phases are told by programs that ran under `jouletree run`; this run has none")
 }
 
 /// The part of a footprint that belongs to a stage.
@@ -150,9 +204,9 @@ fn of_stage(footprint: &Footprint, name: &str) -> Result<Footprint> {
 }
 
 /// The whole story of a footprint, as far as it was asked for.
-pub fn report(footprint: &Footprint, view: &ViewArgs) -> String {
+pub fn report(footprint: &Footprint, spreads: &Spreads, view: &ViewArgs) -> Page {
     let (tef, _) = chosen(footprint, view);
-    tables::report(footprint, &tef, &ranked(&tef, view), view)
+    tables::report(footprint, spreads, &tef, &ranked(&tef, view), view)
 }
 
 /// The part of a footprint that was asked for, blocks summed if that was asked for, too.
@@ -173,57 +227,8 @@ fn chosen(footprint: &Footprint, view: &ViewArgs) -> (Tef, Vec<TensorEdge>) {
 fn ranked<'a>(tef: &'a Tef, view: &ViewArgs) -> Vec<&'a TefEntry> {
     let all: Vec<&TefEntry> = if view.by_power { tef.by_power() } else { tef.entries().iter().collect() };
     // A program wants all of them unless it says otherwise; nobody reads a table of thousands.
-    let unasked = if view.format == Format::Table { TABLE_ROWS } else { usize::MAX };
+    let unasked = if matches!(view.format, Format::Table | Format::Markdown) { TABLE_ROWS } else { usize::MAX };
     all.into_iter().take(view.top.unwrap_or(unasked)).collect()
-}
-
-/// A node of the tree as a row.
-#[derive(serde::Serialize)]
-struct LayerRow {
-    path: String,
-    depth: u16,
-    energy_j: f64,
-    own_j: f64,
-    forward_j: f64,
-    backward_j: f64,
-    optimizer_j: f64,
-    busy_s: f64,
-    power_w: Option<f64>,
-    count: u64,
-}
-
-fn layer_rows(tree: &EnergyTree, depth: u16) -> Vec<LayerRow> {
-    fn add(node: &EnergyTree, depth: u16, deepest: u16, rows: &mut Vec<LayerRow>) {
-        rows.push(LayerRow {
-            path: node.path.clone(),
-            depth,
-            energy_j: node.energy.0,
-            own_j: node.own.0,
-            forward_j: node.passes.get(&Pass::Forward).0,
-            backward_j: node.passes.get(&Pass::Backward).0,
-            optimizer_j: node.passes.get(&Pass::Optimizer).0,
-            busy_s: node.busy.seconds(),
-            power_w: node.power().map(|power| power.0),
-            count: node.count,
-        });
-        if depth < deepest {
-            node.children.iter().for_each(|child| add(child, depth + 1, deepest, rows));
-        }
-    }
-    let mut rows = Vec::new();
-    add(tree, 0, depth, &mut rows);
-    rows
-}
-
-/// A pass as a row.
-#[derive(serde::Serialize)]
-struct PassRow {
-    pass: Pass,
-    energy_j: f64,
-}
-
-fn pass_rows(tef: &Tef) -> Vec<PassRow> {
-    tef.by_pass().iter().map(|(pass, energy)| PassRow { pass: *pass, energy_j: energy.0 }).collect()
 }
 
 impl From<PassArg> for Pass {

@@ -157,7 +157,7 @@ fn a_kept_run_is_shown_in_every_way() {
         let folder = files.path(name);
         let accounted = account(arguments.iter().map(String::as_str).chain(["-o", &folder]));
         for by in ["layer", "op", "pass", "device", "step"] {
-            for format in ["table", "json", "csv"] {
+            for format in ["table", "json", "csv", "markdown"] {
                 let choices = [&[][..], &["--summarize"], &["--pass", "backward", "--by-power", "--top", "3"]];
                 // Devices and steps are those of the whole run, whatever is chosen.
                 let choices = if matches!(by, "device" | "step") { &choices[..1] } else { &choices };
@@ -286,7 +286,10 @@ fn programs_get_every_operation() {
     let arguments = ["account", &trace, "--power", &power, "--format", "csv"];
     let rows = run(arguments).ok();
     assert_eq!(rows_of(&rows).len(), list(timeline(), "ops").len());
-    assert_eq!(rows.lines().next(), Some("name,path,type,pass,device,energy_j,busy_s,power_w,count,approximate"));
+    assert_eq!(
+        rows.lines().next(),
+        Some("name,path,type,pass,device,energy_j,busy_s,power_w,count,approximate,low_j,high_j")
+    );
     assert_eq!(rows_of(&run([&arguments[..], &["--top", "4"]].concat()).ok()).len(), 4);
 }
 
@@ -406,7 +409,7 @@ fn help_shows_examples() {
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
     let [rank0, power] = ["rank0.json.gz", "power-ranks.csv"].map(sample);
-    for format in ["json", "csv", "table"] {
+    for format in ["json", "csv", "table", "markdown"] {
         let mut command = jouletree();
         command.args(["account", &rank0, "--power", &power, "--format", format]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts");

@@ -6,7 +6,7 @@ mod settle;
 mod shares;
 mod tables;
 
-use jouletree_model::{Device, Joules, Kind};
+use jouletree_model::{Device, Interval, Joules, Kind, Spread};
 use serde::{Deserialize, Serialize};
 
 use crate::journal::{Exit, HostFacts, SamplerRecord, SensorRecord};
@@ -85,6 +85,22 @@ pub struct Balance {
     pub parts: Option<Parts>,
 }
 
+impl Recording {
+    /// By what the energies of each device may be off, where it is known.
+    pub fn spreads(&self) -> impl Iterator<Item = (Device, Spread)> {
+        let wholes = self.balance.iter().filter(|balance| balance.domain.is_none());
+        wholes.filter_map(|balance| Some((balance.device.clone(), balance.spread()?)))
+    }
+}
+
+impl Balance {
+    /// By what every part of this energy may be off; `None` where nothing is known.
+    pub fn spread(&self) -> Option<Spread> {
+        let interval = Interval { low: self.low, high: self.high };
+        Spread::of(self.energy, interval).filter(|_| self.coverage > 0.0)
+    }
+}
+
 /// Who used an energy. Ours, others', idle and unknown make all of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Parts {
@@ -127,4 +143,31 @@ pub struct IncidentRecord {
     pub kind: String,
     /// What happened.
     pub message: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn balance(domain: Option<&str>, energy: f64, coverage: f64) -> Balance {
+        Balance {
+            device: "host/cpu:0".parse().unwrap(),
+            domain: domain.map(str::to_owned),
+            kind: Kind::Estimated,
+            energy: Joules(energy),
+            low: Joules(0.5 * energy),
+            high: Joules(2.0 * energy),
+            coverage,
+            gaps: 0,
+            parts: None,
+        }
+    }
+
+    #[test]
+    fn the_spread_of_a_device_is_that_of_its_whole_energy() {
+        let spread = balance(None, 8.0, 1.0).spread().unwrap();
+        assert_eq!((spread.low(), spread.high()), (0.5, 2.0));
+        assert_eq!(balance(None, 0.0, 1.0).spread(), None);
+        assert_eq!(balance(None, 8.0, 0.0).spread(), None);
+    }
 }

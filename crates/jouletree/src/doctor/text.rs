@@ -4,7 +4,8 @@ use jouletree_model::{Nanos, Watts};
 
 use super::diagnosis::{Diagnosis, SensorRow};
 use super::words::{entry, paragraph, short};
-use crate::columns::{Columns, Keep, terminal_width};
+use crate::columns::{Columns, Keep};
+use crate::page::stdout_width;
 
 /// Wide enough for most sentences, where no terminal says how wide it is.
 const WIDTH: usize = 100;
@@ -18,7 +19,7 @@ struct Trouble<'d> {
 
 /// The whole story.
 pub fn text(diagnosis: &Diagnosis) -> String {
-    let width = terminal_width().unwrap_or(WIDTH);
+    let width = stdout_width().unwrap_or(WIDTH);
     let troubles = troubles(&diagnosis.sensors);
     let mut text = String::from("Sensors\n");
     text.push_str(&table(&diagnosis.sensors, &troubles));

@@ -11,6 +11,7 @@ use jouletree_run::{Accounting, EnergyOf, RunContents, RunFolder, accounted};
 
 use super::gather::gather;
 use super::{RunArgs, TRACES, shown};
+use crate::page::Look;
 use crate::{inputs, print_warnings, recorded, report, show};
 
 /// Accounts a run, keeps the result in its folder, and says what it is.
@@ -29,7 +30,7 @@ pub fn account(run: &RunFolder, arguments: &RunArgs) -> Result<()> {
         eprintln!("warning: there is no report: {error:#}");
     }
     if !arguments.quiet {
-        eprint!("\n{}", show::run_report(&run, &footprint)?);
+        eprint!("\n{}", show::run_report(&run, &footprint)?.written(Look::of_stderr()));
         let path = shown(run.path());
         if reported.is_ok() {
             eprintln!("\nreport: {}", shown(&page));

@@ -1,6 +1,7 @@
 //! A terminal of the test's own: the command runs on one side, the test sees and presses on the other.
 
-#![allow(clippy::expect_used, clippy::panic)]
+// Each test file uses its part of this.
+#![allow(dead_code, clippy::expect_used, clippy::panic)]
 
 use std::fs::File;
 use std::io::{Read, Write};

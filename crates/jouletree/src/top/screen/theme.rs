@@ -4,6 +4,8 @@
 use jouletree_model::Kind;
 use ratatui::style::{Color, Modifier, Style};
 
+use crate::colour;
+
 /// How things look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Theme {
@@ -12,11 +14,10 @@ pub struct Theme {
 }
 
 impl Theme {
-    /// As the user wants it: <https://no-color.org>.
+    /// As the user wants it.
     pub fn of_environment() -> Theme {
-        let is_unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        Theme { has_colour: !is_unwanted && !is_dumb }
+        // It is drawn on terminals only.
+        Theme { has_colour: colour::is_wanted(true) }
     }
 
     /// Numbers of a kind.

@@ -1,0 +1,137 @@
+//! How far off an energy may be: as factors that hold for all energies of a device, and as joules on both sides of one.
+
+use std::fmt;
+
+use crate::Joules;
+
+/// Two sides are called equal when they differ by no more than this part of the wider one.
+const EVEN: f64 = 0.1;
+
+/// The ends of a 95 % interval as factors of the value between them. It is a common factor: all energies of a device are
+/// off by the same, whatever part of the whole they are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    low: f64,
+    high: f64,
+}
+
+/// The ends of the 95 % interval of an energy.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// It is not less, in 97.5 of 100 cases.
+    pub low: Joules,
+    /// It is not more, in 97.5 of 100 cases.
+    pub high: Joules,
+}
+
+impl Spread {
+    /// The spread of an energy whose interval is known; `None` where that tells nothing about other energies: nothing was
+    /// used, or the energy is not inside.
+    pub fn of(energy: Joules, interval: Interval) -> Option<Spread> {
+        let (low, high) = (interval.low.0 / energy.0, interval.high.0 / energy.0);
+        let can_be = energy.0 > 0.0 && (0.0..=1.0).contains(&low) && high >= 1.0 && high.is_finite();
+        can_be.then_some(Spread { low, high })
+    }
+
+    /// The factor of the lower end, from 0 to 1.
+    pub fn low(self) -> f64 {
+        self.low
+    }
+
+    /// The factor of the upper end, 1 or more.
+    pub fn high(self) -> f64 {
+        self.high
+    }
+
+    /// The interval of an energy that is off by this factor.
+    pub fn around(self, energy: Joules) -> Interval {
+        Interval { low: Joules(energy.0 * self.low), high: Joules(energy.0 * self.high) }
+    }
+
+    /// Whether it reaches about as far down as up, so that one number tells it.
+    pub fn is_even(self) -> bool {
+        let (down, up) = (1.0 - self.low, self.high - 1.0);
+        (down - up).abs() <= EVEN * down.max(up)
+    }
+}
+
+/// One number for an even spread, two for another: `± 1.7 %`, `−30 % … +48 %`.
+impl fmt::Display for Spread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (down, up) = (1.0 - self.low, self.high - 1.0);
+        if self.is_even() {
+            return f.pad(&format!("± {}", percent(down.max(up))));
+        }
+        f.pad(&format!("−{} … +{}", percent(down), percent(up)))
+    }
+}
+
+/// A share in percent with two digits that count.
+fn percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    let digits = match percent {
+        x if x >= 9.95 || x == 0.0 => 0,
+        x if x >= 0.995 => 1,
+        _ => 2,
+    };
+    format!("{percent:.digits$} %")
+}
+
+/// Both ends in the unit and with the digits of the upper: `8.1 … 25.0 J`.
+impl fmt::Display for Interval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let high = self.high.to_string();
+        let number = high.split(' ').next().unwrap_or_default();
+        let digits = number.split_once('.').map_or(0, |(_, digits)| digits.len());
+        // Rounded, for the number has lost digits and prefixes are powers of a thousand.
+        let prefix = (self.high.0 / number.parse().unwrap_or(1.0)).log(1000.0).round();
+        let unit = if prefix.is_finite() { 1000_f64.powf(prefix) } else { 1.0 };
+        f.pad(&format!("{:.digits$} … {high}", self.low.0 / unit))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(low: f64, high: f64) -> Interval {
+        Interval { low: Joules(low), high: Joules(high) }
+    }
+
+    #[test]
+    fn a_spread_holds_for_every_part() {
+        let spread = Spread::of(Joules(10.0), interval(7.0, 15.0)).unwrap();
+        assert_eq!((spread.low(), spread.high()), (0.7, 1.5));
+        assert_eq!(spread.around(Joules(2.0)), interval(1.4, 3.0));
+        assert_eq!(spread.around(Joules::ZERO), interval(0.0, 0.0));
+    }
+
+    #[test]
+    fn nothing_is_concluded_from_what_cannot_be() {
+        assert_eq!(Spread::of(Joules::ZERO, interval(0.0, 0.0)), None);
+        assert_eq!(Spread::of(Joules(1.0), interval(1.1, 1.2)), None);
+        assert_eq!(Spread::of(Joules(1.0), interval(0.5, 0.9)), None);
+        assert_eq!(Spread::of(Joules(1.0), interval(-0.5, 2.0)), None);
+        assert_eq!(Spread::of(Joules(1.0), interval(0.5, f64::INFINITY)), None);
+        assert_eq!(Spread::of(Joules(f64::NAN), interval(0.5, 2.0)), None);
+    }
+
+    #[test]
+    fn one_number_is_enough_for_an_even_spread() {
+        let text = |low, high| Spread::of(Joules(1.0), interval(low, high)).unwrap().to_string();
+        assert_eq!(text(0.983, 1.017), "± 1.7 %");
+        assert_eq!(text(0.9988, 1.0012), "± 0.12 %");
+        assert_eq!(text(1.0, 1.0), "± 0 %");
+        assert_eq!(text(0.7, 1.48), "−30 % … +48 %");
+    }
+
+    #[test]
+    fn an_interval_says_its_unit_once() {
+        assert_eq!(interval(8.1, 25.0).to_string(), "8.1 … 25.0 J");
+        assert_eq!(interval(0.81, 2.5).to_string(), "0.81 … 2.50 J");
+        assert_eq!(interval(290.4, 966.0).to_string(), "290 … 966 J");
+        assert_eq!(interval(810.0, 2500.0).to_string(), "0.81 … 2.50 kJ");
+        assert_eq!(interval(0.0, 0.0).to_string(), "0.00 … 0.00 J");
+        assert_eq!(interval(2.86e-3, 9.52e-3).to_string(), "2.86 … 9.52 mJ");
+    }
+}

@@ -1,0 +1,111 @@
+//! How sure the numbers of a footprint are, as tables show it: the kind of their devices and what they may be off by.
+
+use std::collections::BTreeMap;
+
+use jouletree_account::{Shares, Spreads};
+use jouletree_model::{Device, Footprint, Interval, Joules, Kind, Spread};
+
+use crate::cell::Cell;
+use crate::colour;
+
+/// What is known of the devices behind a footprint.
+pub struct Numbers<'a> {
+    kinds: BTreeMap<&'a Device, Kind>,
+    spreads: &'a Spreads,
+}
+
+impl<'a> Numbers<'a> {
+    pub fn of(footprint: &'a Footprint, spreads: &'a Spreads) -> Numbers<'a> {
+        let kinds = footprint.devices.iter().filter_map(|balance| Some((&balance.device, balance.kind?)));
+        Numbers { kinds: kinds.collect(), spreads }
+    }
+
+    /// Whether it is known of any device what its energies may be off by.
+    pub fn have_bounds(&self) -> bool {
+        self.footprint_spreads().next().is_some()
+    }
+
+    /// An energy of a device.
+    pub fn on(&self, device: &Device, energy: Joules, share: impl Into<Option<f64>>) -> Cell {
+        energy_cell(energy.to_string(), share, self.kinds.get(device).copied())
+    }
+
+    /// An energy of several devices; it is no surer than the least sure of them.
+    pub fn across(&self, devices: &Shares<Device>, energy: Joules, share: f64) -> Cell {
+        let used = devices.iter().filter(|(_, energy)| energy.0 != 0.0);
+        energy_cell(
+            energy.to_string(),
+            share,
+            used.filter_map(|(device, _)| self.kinds.get(device).copied()).max(),
+        )
+    }
+
+    /// The 95 % interval of an energy of a device.
+    pub fn bounds_on(&self, device: &Device, energy: Joules) -> String {
+        let spread = self.spreads.get(device);
+        self.bounds(spread, spread.map(|spread| spread.around(energy)))
+    }
+
+    /// The 95 % interval of an energy of several devices.
+    pub fn bounds_across(&self, devices: &Shares<Device>) -> String {
+        self.bounds(self.spreads.of(devices), self.spreads.interval(devices))
+    }
+
+    /// In words, what is not measured and what is not exact.
+    pub fn remarks(&self) -> Vec<Cell> {
+        let mut remarks: Vec<(String, Vec<&Device>, Kind)> = Vec::new();
+        for (device, kind) in &self.kinds {
+            let remark = match self.spreads.get(device) {
+                Some(spread) => format!("{kind}, {spread} in 95 of 100 cases"),
+                None if *kind == Kind::Measured => continue,
+                None => kind.to_string(),
+            };
+            match remarks.iter_mut().find(|(known, _, _)| *known == remark) {
+                Some((_, devices, _)) => devices.push(device),
+                None => remarks.push((remark, vec![device], *kind)),
+            }
+        }
+        let told = |(remark, devices, kind): (String, Vec<&Device>, Kind)| {
+            let devices: Vec<String> = devices.into_iter().map(Device::to_string).collect();
+            let words = Cell::from(format!("{}: {remark}", devices.join(", ")));
+            words.styled(colour::of_kind(colour::quiet(), Some(kind)))
+        };
+        remarks.into_iter().map(told).collect()
+    }
+
+    /// One form for a whole column.
+    fn bounds(&self, spread: Option<Spread>, interval: Option<Interval>) -> String {
+        let are_even = self.footprint_spreads().all(Spread::is_even);
+        match (spread, interval) {
+            (Some(spread), _) if are_even => spread.to_string(),
+            (_, Some(interval)) => interval.to_string(),
+            _ => String::new(),
+        }
+    }
+
+    fn footprint_spreads(&self) -> impl Iterator<Item = Spread> {
+        self.kinds.keys().filter_map(|device| self.spreads.get(device))
+    }
+}
+
+/// An energy, so that its kind is seen, and its weight where it is a share of a whole.
+pub fn energy_cell(text: String, share: impl Into<Option<f64>>, kind: Option<Kind>) -> Cell {
+    let weight = share.into().map(colour::number).unwrap_or_default();
+    Cell::from(text).styled(colour::of_kind(weight, kind))
+}
+
+/// The name of a kind.
+pub fn kind_cell(kind: Option<Kind>) -> Cell {
+    let text = kind.map(|kind| kind.to_string()).unwrap_or_default();
+    Cell::from(text).styled(colour::of_kind(Default::default(), kind))
+}
+
+/// A part of the whole; nothing is no part of nothing.
+pub fn share(part: Joules, whole: Joules) -> f64 {
+    if whole.0 > 0.0 { part.0 / whole.0 } else { 0.0 }
+}
+
+/// A share in percent.
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}

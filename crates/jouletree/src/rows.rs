@@ -1,0 +1,59 @@
+//! Layers and passes as rows of CSV.
+
+use jouletree_account::{EnergyTree, Tef};
+use jouletree_model::Pass;
+
+/// A node of the tree as a row.
+#[derive(serde::Serialize)]
+pub struct LayerRow {
+    path: String,
+    depth: u16,
+    energy_j: f64,
+    own_j: f64,
+    forward_j: f64,
+    backward_j: f64,
+    optimizer_j: f64,
+    busy_s: f64,
+    power_w: Option<f64>,
+    count: u64,
+    low_j: Option<f64>,
+    high_j: Option<f64>,
+}
+
+/// The tree as rows, parents before children, as deep as asked for.
+pub fn layer_rows(tree: &EnergyTree, depth: u16) -> Vec<LayerRow> {
+    fn add(node: &EnergyTree, depth: u16, deepest: u16, rows: &mut Vec<LayerRow>) {
+        rows.push(LayerRow {
+            path: node.path.clone(),
+            depth,
+            energy_j: node.energy.0,
+            own_j: node.own.0,
+            forward_j: node.passes.get(&Pass::Forward).0,
+            backward_j: node.passes.get(&Pass::Backward).0,
+            optimizer_j: node.passes.get(&Pass::Optimizer).0,
+            busy_s: node.busy.seconds(),
+            power_w: node.power().map(|power| power.0),
+            count: node.count,
+            low_j: node.interval.map(|interval| interval.low.0),
+            high_j: node.interval.map(|interval| interval.high.0),
+        });
+        if depth < deepest {
+            node.children.iter().for_each(|child| add(child, depth + 1, deepest, rows));
+        }
+    }
+    let mut rows = Vec::new();
+    add(tree, 0, depth, &mut rows);
+    rows
+}
+
+/// A pass as a row.
+#[derive(serde::Serialize)]
+pub struct PassRow {
+    pass: Pass,
+    energy_j: f64,
+}
+
+/// What each pass used.
+pub fn pass_rows(tef: &Tef) -> Vec<PassRow> {
+    tef.by_pass().iter().map(|(pass, energy)| PassRow { pass: *pass, energy_j: energy.0 }).collect()
+}
