@@ -124,6 +124,17 @@ impl EnergySeries {
         })
     }
 
+    /// The stretches of constant power inside `range`, in order, gaps left out.
+    pub fn spans_within(&self, range: TimeRange) -> impl Iterator<Item = PowerSpan> {
+        let from = self.times.partition_point(|time| *time <= range.start).max(1);
+        let to = self.times.partition_point(|time| *time < range.end).saturating_add(1).min(self.times.len());
+        (from..to).filter(|i| !self.gaps[i - 1]).map(move |i| {
+            let whole = TimeRange { start: self.times[i - 1], end: self.times[i] };
+            let energy = Joules(self.joules[i] - self.joules[i - 1]);
+            PowerSpan { range: whole.intersection(range), power: energy / whole.duration() }
+        })
+    }
+
     /// The part of it inside `ranges`, which are in order and do not overlap; between them nothing is known.
     pub fn within(&self, ranges: &[TimeRange]) -> EnergySeries {
         let mut part = EnergySeries::default();

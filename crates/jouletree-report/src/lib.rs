@@ -2,3 +2,15 @@
 //!
 //! A [`Study`] is what there is to see in a run, or in several runs of the same program, read from run folders. The page
 //! and the figures draw it; exports write one run for another program. Nothing here computes energy.
+
+mod diagram;
+mod page;
+mod study;
+mod told;
+
+pub use diagram::{Diagram, Flow, Heads, Part, Place, Route};
+pub use page::page;
+pub use study::{
+    DeviceTotal, Moment, PowerTrack, PowerView, Provenance, Ranked, StageTotal, StepView, Study, StudyError,
+};
+pub use told::{PhaseRow, Scale, StageRow, Told, WindowRow, stages};

@@ -3,6 +3,7 @@
 //! Everything that comes from outside is checked here: a file that cannot be used is an error that names the file,
 //! the place and the remedy, and no input makes this crate panic.
 
+mod accounted;
 mod error;
 mod events;
 mod folder;
@@ -17,6 +18,7 @@ mod program;
 mod recording;
 mod table;
 
+pub use accounted::accounted;
 pub use error::RunError;
 pub use folder::{RunContents, RunFolder};
 pub use input::{PowerInput, read_power};

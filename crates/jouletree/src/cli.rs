@@ -38,6 +38,9 @@ pub enum Command {
     /// Record the power of a command, of a process or of the machine in a run folder
     #[command(after_help = RECORD_EXAMPLES)]
     Record(RecordArgs),
+    /// Write one page that shows where the joules of a run went
+    #[command(after_help = crate::report::EXAMPLES)]
+    Report(crate::report::ReportArgs),
     /// Run a program as it is and account its joules to its layers and operations
     #[command(after_help = crate::run::EXAMPLES)]
     Run(RunArgs),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use jouletree_account::{Metered, Rule, energy_series};
 use jouletree_model::{Device, ModelTree, Nanos, Trace, Warning};
-use jouletree_run::{EnergyOf, MeteredSeries, OURS, PowerInput, RunFolder, read_power};
+use jouletree_run::{EnergyOf, MeteredSeries, PowerInput, RunFolder, accounted, read_power};
 use jouletree_trace::{Progress, ReadOptions, TraceError, find_traces, merge_traces, read_model, read_trace};
 use rayon::prelude::*;
 
@@ -76,19 +76,6 @@ pub fn on_host_of(trace: Trace, power: &[MeteredSeries]) -> Trace {
         Some(device) if trace.devices.iter().all(is_unnamed) => trace.on(device.host()),
         _ => trace,
     }
-}
-
-/// What is accounted of the energy that a recording knows: of every device that the process tree shares with others, what
-/// the tree used.
-pub fn accounted(power: Vec<MeteredSeries>, of: EnergyOf) -> Vec<MeteredSeries> {
-    let is_ours = |series: &MeteredSeries| series.domain.as_deref() == Some(OURS);
-    let (ours, mut all): (Vec<_>, Vec<_>) = power.into_iter().partition(is_ours);
-    if of == EnergyOf::Tree {
-        all.retain(|series| series.domain.is_some() || !ours.iter().any(|ours| ours.device == series.device));
-        all.extend(ours.into_iter().map(|series| MeteredSeries { domain: None, ..series }));
-        all.sort_by(|a, b| (&a.device, &a.domain).cmp(&(&b.device, &b.domain)));
-    }
-    all
 }
 
 /// The devices as wholes.

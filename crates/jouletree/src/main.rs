@@ -18,6 +18,7 @@ mod record;
 mod recorded;
 mod recorded_json;
 mod recording;
+mod report;
 mod run;
 mod show;
 mod signals;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Command::Doctor(arguments) => doctor::run(&arguments).map(ExitCode::from),
         Command::Inspect(arguments) => inspect::run(&arguments).map(ExitCode::from),
         Command::Record(arguments) => record::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments).map(ExitCode::from),
         Command::Run(arguments) => run::run(&arguments),
         Command::Show(arguments) => show::run(&arguments).map(ExitCode::from),
         Command::Top(arguments) => top::run(&arguments).map(ExitCode::from),

@@ -3,10 +3,11 @@
 use anyhow::{Result, anyhow, bail};
 use jouletree_account::{EnergyTree, Folding, Tef, TefEntry, TensorEdge, t2e, tensor_edges};
 use jouletree_model::{Footprint, Pass};
+use jouletree_report::{Scale, Told, stages};
 use jouletree_run::RunFolder;
 
 use crate::cli::{By, Format, PassArg, ShowArgs, ViewArgs};
-use crate::program::{self, Scale, Told};
+use crate::program;
 use crate::{Outcome, json, print, print_warnings, recorded, run, tables};
 
 /// How many operations a table lists when nothing is said.
@@ -56,7 +57,7 @@ pub fn run_report(run: &RunFolder, footprint: &Footprint) -> Result<String> {
         part(&format!("top {} operations", ranked.len()), tables::operations(&tef, &ranked));
         part("by pass", tables::passes(&tef));
     }
-    let stages = program::stages(footprint);
+    let stages = stages(footprint);
     if !stages.is_empty() {
         part("by stage", program::stage_table(&stages));
     }
@@ -114,19 +115,19 @@ pub fn view(footprint: &Footprint, by: By, view: &ViewArgs) -> Result<String> {
         (Format::Table, By::Pass) => Ok(tables::passes(&tef)),
         (Format::Table, By::Device) => Ok(tables::devices(footprint)),
         (Format::Table, By::Step) => Ok(tables::steps(footprint)),
-        (Format::Table, By::Stage) => Ok(program::stage_table(&program::stages(footprint))),
+        (Format::Table, By::Stage) => Ok(program::stage_table(&stages(footprint))),
         (Format::Json, By::Layer) => json::written(&t2e(&tef, &edges)),
         (Format::Json, By::Op) => json::written(&json::op_rows(footprint, operations.into_iter())),
         (Format::Json, By::Pass) => json::written(&tef.by_pass()),
         (Format::Json, By::Device) => json::written(&json::device_rows(footprint)),
         (Format::Json, By::Step) => json::written(&json::step_rows(footprint)),
-        (Format::Json, By::Stage) => json::written(&program::stages(footprint)),
+        (Format::Json, By::Stage) => json::written(&stages(footprint)),
         (Format::Csv, By::Layer) => tables::csv(&layer_rows(&t2e(&tef, &edges), view.depth)),
         (Format::Csv, By::Op) => tables::csv(&json::op_rows(footprint, operations.into_iter())),
         (Format::Csv, By::Pass) => tables::csv(&pass_rows(&tef)),
         (Format::Csv, By::Device) => tables::csv(&json::device_rows(footprint)),
         (Format::Csv, By::Step) => tables::csv(&json::step_rows(footprint)),
-        (Format::Csv, By::Stage) => tables::csv(&program::stages(footprint)),
+        (Format::Csv, By::Stage) => tables::csv(&stages(footprint)),
         (_, By::Window | By::Phase) => {
             bail!("windows and phases are told by programs that ran under `jouletree run`; this run has none")
         }

@@ -52,7 +52,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub keep_traces: bool,
     /// Milliseconds from one reading of the meters to the next, from 1 to 1000; by default 4, or where energy is only
-    /// estimated 20, with `--level process` 50
+    /// estimated 20, with `--level process` 100
     #[arg(long, value_name = "MS", value_parser = crate::cli::period)]
     pub period: Option<Nanos>,
     /// Say nothing but errors and warnings

@@ -6,11 +6,12 @@ use std::path::Path;
 use anyhow::Result;
 use jouletree_account::{Metered, Rule, Semantics, account as align};
 use jouletree_model::Footprint;
-use jouletree_run::{Accounting, EnergyOf, RunContents, RunFolder};
+use jouletree_report::Study;
+use jouletree_run::{Accounting, EnergyOf, RunContents, RunFolder, accounted};
 
 use super::gather::gather;
 use super::{RunArgs, TRACES, shown};
-use crate::{inputs, print_warnings, recorded, show};
+use crate::{inputs, print_warnings, recorded, report, show};
 
 /// Accounts a run, keeps the result in its folder, and says what it is.
 pub fn account(run: &RunFolder, arguments: &RunArgs) -> Result<()> {
@@ -19,10 +20,21 @@ pub fn account(run: &RunFolder, arguments: &RunArgs) -> Result<()> {
         // What cannot be removed is in nobody's way.
         let _ = fs::remove_dir_all(run.path().join(TRACES));
     }
+    let page = run.path().join(report::NAME);
+    // Whoever has the run can have the page later.
+    let reported = Study::read(vec![run.clone()], rayon::current_num_threads())
+        .map_err(Into::into)
+        .and_then(|study| report::write(&study, &page));
+    if let Err(error) = &reported {
+        eprintln!("warning: there is no report: {error:#}");
+    }
     if !arguments.quiet {
         eprint!("\n{}", show::run_report(&run, &footprint)?);
         let path = shown(run.path());
-        eprintln!("\nkept in {path}; more with: jouletree show {path} --by op --summarize");
+        if reported.is_ok() {
+            eprintln!("\nreport: {}", shown(&page));
+        }
+        eprintln!("kept in {path}; more with: jouletree show {path} --by op --summarize");
     }
     print_warnings(&recorded::warnings(&run));
     Ok(())
@@ -39,7 +51,7 @@ pub fn opened(path: &Path) -> Result<RunFolder> {
 
 /// Aligns what ran with what was drawn, and keeps the result in the run's folder.
 fn completed(run: &RunFolder) -> Result<(RunFolder, Footprint)> {
-    let power = inputs::accounted(run.read_power()?, EnergyOf::Tree);
+    let power = accounted(run.read_power()?, EnergyOf::Tree);
     let trace = inputs::on_host_of(gather(&run.path().join(TRACES))?, &power);
     let metered: Vec<Metered<'_>> = inputs::devices(&power).collect();
     let footprint = align(&trace, &metered, Semantics::Exact)?;

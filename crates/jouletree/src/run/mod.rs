@@ -23,15 +23,15 @@ use crate::reader::Reader;
 use crate::recording::{Recording, Subject, default_output};
 use package::Package;
 
-pub use args::{EXAMPLES, RunArgs};
 use args::Level;
+pub use args::{EXAMPLES, RunArgs};
 pub use finish::opened;
 
 /// How often meters are read, and how often a model is asked, when nobody says.
 const METERED: Nanos = Nanos(4_000_000);
 const ESTIMATED: Nanos = Nanos(20_000_000);
 /// The same where no operation is told apart from another.
-const ESTIMATED_WHOLE: Nanos = Nanos(50_000_000);
+const ESTIMATED_WHOLE: Nanos = Nanos(100_000_000);
 
 /// Where the processes of a run leave their traces, in its folder.
 const TRACES: &str = "traces";

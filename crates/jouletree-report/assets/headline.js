@@ -1,0 +1,66 @@
+// The headline: how much, how sure, measured or estimated, and what recording itself cost.
+
+function headline() {
+  const total = data.total;
+  const made = section("headline", "Energy");
+  document.title = `${joules(total.energy)} · ${data.title}`;
+  made.prepend(element("h1", {}, data.title));
+  if (data.devices.length === 0) {
+    made.append(nothing("No energy is known: nothing was metered while this ran."));
+    return;
+  }
+  const sure = sureness(total.energy, total.sd);
+  const card = (name, value, ...more) => element("div", { class: "card" },
+    element("span", { class: "label" }, name), element("span", { class: "value" }, value),
+    ...more.filter(Boolean).map((line) => element("span", { class: "note" }, line)));
+  const parts = [
+    card("energy", joules(total.energy), kindMark(total.kind), sure, kilowattHours(total.energy)),
+    card("average power", watts(total.energy / total.seconds), `over ${seconds(total.seconds)}`),
+  ];
+  for (const phase of data.phases) {
+    parts.push(card(`a ${phase.phase || "run"} step`, joules(phase.step_j), `${count(phase.steps)} steps, ${seconds(phase.seconds / phase.steps)} each`,
+      phase.sample_j === null ? null : `${joules(phase.sample_j)} a sample`));
+  }
+  if (tree.energy[ROOT] > 0) {
+    const recorded = total.attributed + total.idle;
+    parts.push(card("in operations", percent(total.attributed / recorded),
+      `of ${joules(recorded)} while operations were recorded`,
+      total.unrecorded > 0 ? `${joules(total.unrecorded)} before, between and after` : null));
+  }
+  if (total.monitor !== null) {
+    parts.push(card("recording itself", joules(total.monitor), "not in the energy above", percent(total.monitor / total.energy)));
+  }
+  made.append(element("div", { class: "cards" }, ...parts));
+  if (data.runs > 1) made.append(element("p", {}, `Energies are means over ${data.runs} runs; ± is one standard deviation. Power over time is that of the first run.`));
+  if (data.scale) {
+    made.append(element("p", {}, `Operations were recorded in ${count(data.scale.recorded)} of ${count(data.scale.steps)} steps. `
+      + `What layers and operations used is told for these; all steps used ${data.scale.factor.toFixed(3)} times as much.`));
+  }
+  made.append(deviceTable());
+  if (data.windows.length) made.append(windowTable());
+}
+
+function deviceTable() {
+  const row = (device) => element("tr", {},
+    element("th", { scope: "row" }, device.device, " ", kindMark(device.kind)),
+    element("td", {}, joules(device.energy)),
+    element("td", {}, device.bounds ? `${joules(device.energy * device.bounds[0])} … ${joules(device.energy * device.bounds[1])}` : ""),
+    element("td", {}, device.seconds > 0 ? watts(device.energy / device.seconds) : ""),
+    element("td", {}, joules(device.attributed)), element("td", {}, joules(device.idle)), element("td", {}, joules(device.unrecorded)));
+  return wide(element("table", {},
+    head(["device", "energy", "95 %", "power", "in operations", "while none ran", "not recorded"]),
+    element("tbody", {}, ...data.devices.map(row))));
+}
+
+function windowTable() {
+  const row = (window) => element("tr", {}, element("th", { scope: "row" }, window.window),
+    element("td", {}, count(window.count)), element("td", {}, joules(window.energy_j)),
+    element("td", {}, joules(window.mean_j)), element("td", {}, seconds(window.seconds)));
+  return wide(element("table", {}, head(["window", "count", "energy", "each", "time"]),
+    element("tbody", {}, ...data.windows.map(row))));
+}
+
+const head = (names) => element("thead", {}, element("tr", {}, ...names.map((name) => element("th", { scope: "col" }, name))));
+
+/** Something that may be wider than the page and then scrolls by itself. */
+const wide = (content) => element("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "table" }, content);

@@ -1,0 +1,294 @@
+//! The energy distribution diagram (EDD) of a layer: where its parts stand and how data flows between them.
+//!
+//! The layered layout is dagre's. Parts without data flow stand in rows below. Forward and backward passes share one
+//! layout, so that parts stay where they are when one is chosen.
+
+use std::collections::{BTreeMap, HashMap};
+
+use dagre::graph::{Graph, GraphOptions};
+use dagre::{EdgeLabel, LayoutOptions, NodeLabel, layout};
+use jouletree_account::{Arrow, EnergyTree};
+use jouletree_model::Pass;
+
+/// The size of a box.
+pub const BOX: (f64, f64) = (168.0, 58.0);
+/// The distance between boxes beside each other, and between ranks.
+const GAP: (f64, f64) = (26.0, 34.0);
+/// So many parts have a box of their own, the largest; the others share one.
+const MOST_BOXES: usize = 48;
+/// Parts without data flow stand in rows of so many, unless the rest is wider.
+const IN_A_ROW: usize = 4;
+
+/// Where the parts of a layer stand.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Diagram {
+    /// Its size.
+    pub size: (f64, f64),
+    /// The parts.
+    pub places: Vec<Place>,
+    /// The data flow between them.
+    pub routes: Vec<Route>,
+}
+
+/// A box of a diagram.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Place {
+    /// What it stands for.
+    pub part: Part,
+    /// Its middle.
+    pub at: (f64, f64),
+}
+
+/// What a box stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// A child of the layer, by its index.
+    Child(usize),
+    /// The operations with exactly the path of the layer.
+    Own,
+    /// All children from this one on.
+    Others(usize),
+}
+
+/// Data flow between two boxes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Route {
+    /// The box at its beginning, by its index in [`Diagram::places`].
+    pub from: usize,
+    /// The box at its end.
+    pub to: usize,
+    /// The way, from box to box.
+    pub points: Vec<(f64, f64)>,
+    /// What flows along it, and against it.
+    pub heads: Heads,
+}
+
+/// What flows along a route and against it, as bits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Heads(pub u8);
+
+/// One way in which data flows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    /// Between operations of the forward pass.
+    Forward = 0,
+    /// Between operations of the backward pass.
+    Backward = 1,
+    /// From one pass to another.
+    Between = 2,
+}
+
+impl Heads {
+    /// Whether data flows so, along the route or against it.
+    pub fn has(self, flow: Flow, is_against: bool) -> bool {
+        self.0 & Heads::bit(flow, is_against) != 0
+    }
+
+    /// The same flow seen from the other end.
+    fn turned(self) -> Heads {
+        Heads((self.0 & 0b01_0101) << 1 | (self.0 & 0b10_1010) >> 1)
+    }
+
+    fn bit(flow: Flow, is_against: bool) -> u8 {
+        1 << (2 * flow as u8 + u8::from(is_against))
+    }
+
+    fn add(&mut self, flow: Flow, is_against: bool) {
+        self.0 |= Heads::bit(flow, is_against);
+    }
+}
+
+impl Flow {
+    fn of(arrow: &Arrow) -> Flow {
+        match (arrow.from_pass, arrow.to_pass) {
+            (Pass::Forward, Pass::Forward) => Flow::Forward,
+            (Pass::Backward, Pass::Backward) => Flow::Backward,
+            _ => Flow::Between,
+        }
+    }
+}
+
+impl Diagram {
+    /// The diagram of a layer; `None` when nothing is in it.
+    pub fn of(layer: &EnergyTree) -> Option<Diagram> {
+        if layer.children.is_empty() {
+            return None;
+        }
+        let shown = if layer.children.len() > MOST_BOXES { MOST_BOXES - 1 } else { layer.children.len() };
+        let mut parts: Vec<Part> = (0..shown).map(Part::Child).collect();
+        let others = (shown < layer.children.len()).then_some(Part::Others(shown));
+        parts.extend(others);
+        if layer.own.0 > 0.0 {
+            parts.push(Part::Own);
+        }
+        let flows = flows(layer, shown);
+        let mut is_joined = vec![false; parts.len()];
+        for (from, to) in flows.keys() {
+            is_joined[*from] = true;
+            is_joined[*to] = true;
+        }
+        let mut places: Vec<Place> = parts.into_iter().map(|part| Place { part, at: (0.0, 0.0) }).collect();
+        let (mut size, routes) = laid_out(&mut places, &is_joined, &flows);
+        let alone = places.iter_mut().zip(is_joined).filter(|(_, is_joined)| !is_joined).map(|(place, _)| place);
+        in_rows(alone.collect(), &mut size);
+        Some(Diagram { size, places, routes })
+    }
+}
+
+/// The data flow between boxes, each pair once, in the direction in which it is drawn: downwards with the forward pass.
+fn flows(layer: &EnergyTree, shown: usize) -> BTreeMap<(usize, usize), Heads> {
+    // Those that share a box are one.
+    let numbers: HashMap<&str, usize> = layer
+        .children
+        .iter()
+        .enumerate()
+        .map(|(number, child)| (child.name.as_str(), number.min(shown)))
+        .collect();
+    let mut pairs: BTreeMap<(usize, usize), Heads> = BTreeMap::new();
+    for arrow in &layer.edges {
+        let (Some(from), Some(to)) = (numbers.get(arrow.from.as_str()), numbers.get(arrow.to.as_str())) else {
+            continue;
+        };
+        if from != to {
+            pairs.entry((*from.min(to), *from.max(to))).or_default().add(Flow::of(arrow), from > to);
+        }
+    }
+    let directed = |((low, high), heads): ((usize, usize), Heads)| {
+        let is_down = heads.has(Flow::Forward, false)
+            || !heads.has(Flow::Forward, true)
+                && (heads.has(Flow::Backward, true)
+                    || !heads.has(Flow::Backward, false) && heads.has(Flow::Between, false));
+        if is_down { ((low, high), heads) } else { ((high, low), heads.turned()) }
+    };
+    pairs.into_iter().map(directed).collect()
+}
+
+/// Places all boxes that data flows to or from; tells the size and the ways.
+fn laid_out(
+    places: &mut [Place],
+    is_joined: &[bool],
+    flows: &BTreeMap<(usize, usize), Heads>,
+) -> ((f64, f64), Vec<Route>) {
+    if flows.is_empty() {
+        return ((0.0, 0.0), Vec::new());
+    }
+    let mut graph: Graph<NodeLabel, EdgeLabel> =
+        Graph::with_options(GraphOptions { directed: true, multigraph: false, compound: false });
+    for number in (0..places.len()).filter(|number| is_joined[*number]) {
+        let label = NodeLabel { width: BOX.0, height: BOX.1, ..NodeLabel::default() };
+        graph.set_node(number.to_string(), Some(label));
+    }
+    for ((from, to), heads) in flows {
+        let weight = if heads.has(Flow::Forward, false) { 3 } else { 1 };
+        let label = EdgeLabel { weight, ..EdgeLabel::default() };
+        graph.set_edge(from.to_string(), to.to_string(), Some(label), None);
+    }
+    let options = LayoutOptions { nodesep: GAP.0, ranksep: GAP.1, edgesep: 10.0, ..LayoutOptions::default() };
+    layout(&mut graph, Some(options));
+    let mut size = (0.0_f64, 0.0_f64);
+    for (number, place) in places.iter_mut().enumerate() {
+        if let Some(node) = graph.node(&number.to_string()) {
+            place.at = (node.x.unwrap_or(0.0), node.y.unwrap_or(0.0));
+            size = (size.0.max(place.at.0 + BOX.0 / 2.0), size.1.max(place.at.1 + BOX.1 / 2.0));
+        }
+    }
+    let route = |((from, to), heads): (&(usize, usize), &Heads)| {
+        let edge = graph.edge(&from.to_string(), &to.to_string(), None);
+        let points: Vec<(f64, f64)> =
+            edge.map(|edge| edge.points.iter().map(|point| (point.x, point.y)).collect()).unwrap_or_default();
+        Route { from: *from, to: *to, points, heads: *heads }
+    };
+    let routes: Vec<Route> = flows.iter().map(route).collect();
+    for (x, y) in routes.iter().flat_map(|route| &route.points) {
+        size = (size.0.max(*x), size.1.max(*y));
+    }
+    (size, routes)
+}
+
+/// Places boxes in rows below what is there.
+fn in_rows(alone: Vec<&mut Place>, size: &mut (f64, f64)) {
+    if alone.is_empty() {
+        return;
+    }
+    let (width, height) = (BOX.0 + GAP.0, BOX.1 + GAP.1);
+    let fitting = ((size.0 + GAP.0) / width).floor() as usize;
+    let in_a_row = fitting.max(IN_A_ROW).min(alone.len());
+    let top = if size.1 > 0.0 { size.1 + GAP.1 } else { 0.0 };
+    let rows = alone.len().div_ceil(in_a_row);
+    for (number, place) in alone.into_iter().enumerate() {
+        let (row, column) = (number / in_a_row, number % in_a_row);
+        place.at = (column as f64 * width + BOX.0 / 2.0, top + row as f64 * height + BOX.1 / 2.0);
+    }
+    *size = (size.0.max(in_a_row as f64 * width - GAP.0), top + rows as f64 * height - GAP.1);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jouletree_model::Joules;
+    use proptest::prelude::*;
+
+    fn layer(children: usize, edges: &[(usize, usize, Pass, Pass)]) -> EnergyTree {
+        let child = |number: usize| EnergyTree {
+            name: format!("n{number}"),
+            energy: Joules((children - number) as f64),
+            ..EnergyTree::default()
+        };
+        let arrow = |(from, to, from_pass, to_pass): &(usize, usize, Pass, Pass)| Arrow {
+            from: format!("n{from}"),
+            to: format!("n{to}"),
+            from_pass: *from_pass,
+            to_pass: *to_pass,
+            count: 1,
+        };
+        EnergyTree {
+            children: (0..children).map(child).collect(),
+            edges: edges.iter().map(arrow).collect(),
+            ..EnergyTree::default()
+        }
+    }
+
+    #[test]
+    fn data_flows_downwards_and_gradients_up_the_same_way() {
+        let (f, b) = (Pass::Forward, Pass::Backward);
+        let diagram = Diagram::of(&layer(4, &[(1, 0, f, f), (0, 1, b, b), (0, 2, f, f)])).unwrap();
+        let at = |child: usize| diagram.places.iter().find(|place| place.part == Part::Child(child)).unwrap().at;
+        assert!(at(1).1 < at(0).1 && at(0).1 < at(2).1, "{diagram:?}");
+        assert!(at(3).1 > at(2).1, "what has no data flow stands below");
+        assert_eq!(diagram.routes.len(), 2);
+        let route = diagram.routes.iter().find(|route| (route.from, route.to) == (1, 0)).unwrap();
+        assert!(route.heads.has(Flow::Forward, false) && route.heads.has(Flow::Backward, true));
+        assert!(!route.heads.has(Flow::Backward, false) && route.points.len() >= 2);
+    }
+
+    #[test]
+    fn many_small_parts_share_a_box() {
+        let diagram = Diagram::of(&layer(100, &[(99, 98, Pass::Forward, Pass::Forward)])).unwrap();
+        assert_eq!(diagram.places.len(), MOST_BOXES);
+        assert_eq!(diagram.places.last().unwrap().part, Part::Others(MOST_BOXES - 1));
+        assert!(diagram.routes.is_empty());
+        assert_eq!(Diagram::of(&EnergyTree::default()), None);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn boxes_never_overlap(
+            children in 1..30_usize,
+            edges in proptest::collection::vec((0..30_usize, 0..30_usize, 0..3_usize, 0..3_usize), 0..60),
+        ) {
+            let edges: Vec<(usize, usize, Pass, Pass)> =
+                edges.into_iter().map(|(from, to, a, b)| (from, to, Pass::ALL[a], Pass::ALL[b])).collect();
+            let diagram = Diagram::of(&layer(children, &edges)).unwrap();
+            prop_assert_eq!(diagram.places.len(), children);
+            for (number, a) in diagram.places.iter().enumerate() {
+                prop_assert!(a.at.0 >= BOX.0 / 2.0 - 0.01 && a.at.0 <= diagram.size.0 - BOX.0 / 2.0 + 0.01);
+                prop_assert!(a.at.1 >= BOX.1 / 2.0 - 0.01 && a.at.1 <= diagram.size.1 - BOX.1 / 2.0 + 0.01);
+                for b in &diagram.places[number + 1..] {
+                    let apart = (a.at.0 - b.at.0).abs() >= BOX.0 || (a.at.1 - b.at.1).abs() >= BOX.1;
+                    prop_assert!(apart, "{:?} {:?}", a, b);
+                }
+            }
+        }
+    }
+}

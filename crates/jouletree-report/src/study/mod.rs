@@ -1,0 +1,175 @@
+//! A study: what there is to see in one run, or in several runs of the same program.
+//!
+//! Of several runs, energies are means, and the standard deviation over the runs stands beside them. Power over time, steps
+//! and windows are those of the first run.
+
+mod power;
+mod provenance;
+mod spread;
+mod totals;
+
+use std::path::{Path, PathBuf};
+
+use jouletree_account::{EnergyTree, Folding, Tef, TefEntry, TensorEdge, t2e, tensor_edges};
+use jouletree_model::{Footprint, Joules, ModelTree, Program, Trace, Warning};
+use jouletree_run::{MeteredSeries, RunError, RunFolder};
+
+use crate::told::{PhaseRow, Scale, Told, WindowRow};
+
+pub use power::{Moment, PowerTrack, PowerView, StepView};
+pub use provenance::Provenance;
+pub use spread::Ranked;
+pub use totals::{DeviceTotal, StageTotal};
+
+use spread::{Spread, mean};
+
+/// How many of the largest operations are told.
+const TOP: usize = 10;
+
+/// What there is to see.
+#[derive(Debug, Clone)]
+pub struct Study {
+    /// What was run.
+    pub title: String,
+    /// How many runs there are.
+    pub runs: usize,
+    /// What each device used; machines, whose plug the others share, are told too, and are in no sum.
+    pub devices: Vec<DeviceTotal>,
+    /// Every operation.
+    pub tef: Tef,
+    /// The data flow between operations.
+    pub edges: Vec<TensorEdge>,
+    /// The layers.
+    pub tree: EnergyTree,
+    /// The operations that used most, equal blocks summed (STEF).
+    pub top_energy: Vec<Ranked>,
+    /// The operations that drew most, equal blocks summed (STPF).
+    pub top_power: Vec<Ranked>,
+    /// What each stage used; one without a name when the program told none.
+    pub stages: Vec<StageTotal>,
+    /// Steps by what they do.
+    pub phases: Vec<PhaseRow>,
+    /// Windows by name.
+    pub windows: Vec<WindowRow>,
+    /// How the steps whose operations were recorded relate to all; `None` when all were.
+    pub scale: Option<Scale>,
+    /// Power over time.
+    pub power: PowerView,
+    /// How all of this came to be, run by run.
+    pub provenance: Vec<Provenance>,
+    /// What a person should know.
+    pub warnings: Vec<Warning>,
+    spread: Spread,
+}
+
+/// Why there is nothing to see.
+#[derive(Debug, thiserror::Error)]
+pub enum StudyError {
+    /// No run was given.
+    #[error("there is no run to report; give a run folder")]
+    NoRun,
+    /// A run cannot be read.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// One run was given twice: it would count twice.
+    #[error("{}: given twice; the spread over runs would be too small", .0.display())]
+    Twice(PathBuf),
+}
+
+/// One run, read.
+struct Known {
+    folder: RunFolder,
+    footprint: Footprint,
+    power: Vec<MeteredSeries>,
+}
+
+impl Known {
+    fn read(folder: RunFolder) -> Result<Known, StudyError> {
+        let manifest = folder.manifest();
+        let footprint = match manifest.accounting {
+            Some(_) => folder.read_footprint()?,
+            // Power alone: there are devices and no operations.
+            None => Footprint { warnings: manifest.warnings.clone(), ..Footprint::default() },
+        };
+        let power = folder.read_power()?;
+        Ok(Known { folder, footprint, power })
+    }
+}
+
+impl Study {
+    /// Reads what there is to see in runs of the same program; `threads` read events.
+    pub fn read(folders: Vec<RunFolder>, threads: usize) -> Result<Study, StudyError> {
+        let mut seen: Vec<PathBuf> = Vec::new();
+        for folder in &folders {
+            let path = folder.path().canonicalize().unwrap_or_else(|_| folder.path().to_owned());
+            if seen.contains(&path) {
+                return Err(StudyError::Twice(folder.path().to_owned()));
+            }
+            seen.push(path);
+        }
+        let known = folders.into_iter().map(Known::read).collect::<Result<Vec<Known>, StudyError>>()?;
+        let Some(first) = known.first() else { return Err(StudyError::NoRun) };
+        let trace = match first.folder.manifest().accounting {
+            Some(_) => first.folder.read_trace(threads)?,
+            None => Trace::default(),
+        };
+        Ok(Study::of(&known, first, &trace))
+    }
+
+    fn of(known: &[Known], first: &Known, trace: &Trace) -> Study {
+        let tefs: Vec<Tef> = known.iter().map(|run| Tef::from(&run.footprint)).collect();
+        let tef = mean(&tefs);
+        let edges = flow(known.iter().map(|run| &run.footprint.model));
+        let tree = t2e(&tef, &edges);
+        let folding = Folding::of(&tef);
+        let folded: Vec<Tef> = tefs.iter().map(|tef| folding.tef(tef)).collect();
+        let (top_energy, top_power) = spread::tops(&folded, TOP);
+        let program: &Program = &trace.program;
+        let told = Told::new(program, first.power.clone());
+        let footprints: Vec<&Footprint> = known.iter().map(|run| &run.footprint).collect();
+        Study {
+            title: provenance::title(&first.folder),
+            runs: known.len(),
+            devices: totals::devices(known.iter().map(|run| (run.folder.manifest(), &run.footprint))),
+            top_energy,
+            top_power,
+            stages: totals::stages(&footprints),
+            phases: told.phases(),
+            windows: told.windows(),
+            scale: told.scale(),
+            power: PowerView::of(&first.power, trace),
+            provenance: known.iter().map(|run| Provenance::of(&run.folder)).collect(),
+            warnings: known.iter().flat_map(|run| provenance::warnings(&run.folder)).collect(),
+            spread: Spread::of(&tefs),
+            tef,
+            edges,
+            tree,
+        }
+    }
+
+    /// The standard deviation of what a layer used, over the runs; `None` when there is one run.
+    pub fn deviation_of(&self, path: &str) -> Option<Joules> {
+        self.spread.of_layer(path)
+    }
+
+    /// The standard deviation of what an operation used, over the runs; `None` when there is one run.
+    pub fn deviation_of_operation(&self, entry: &TefEntry) -> Option<Joules> {
+        self.spread.of_operation(entry)
+    }
+
+    /// The energy of all devices; a meter at the plug sees what the others see and is left out, unless it is alone.
+    pub fn total(&self) -> DeviceTotal {
+        DeviceTotal::sum(&self.devices)
+    }
+
+    /// The folder of the first run, by which files are named.
+    pub fn path(&self) -> &Path {
+        self.provenance.first().map_or(Path::new(""), |provenance| &provenance.path)
+    }
+}
+
+/// The data flow of a model that ran several times.
+fn flow<'a>(models: impl Iterator<Item = &'a ModelTree>) -> Vec<TensorEdge> {
+    // Runs of one program have one model; the one of which most is known tells it.
+    models.max_by_key(|model| model.edges().len()).map(tensor_edges).unwrap_or_default()
+}

@@ -1,0 +1,226 @@
+//! Power over time: over the whole run, and over a step, with what ran in it.
+
+use std::collections::HashMap;
+
+use indexmap::IndexSet;
+use jouletree_model::{
+    Device, EnergySeries, Event, Kind, Nanos, Program, ProgramSpan, Step, TimeRange, Trace, Watts,
+};
+use jouletree_run::{EnergyOf, MeteredSeries, accounted};
+
+/// Into how many pieces of equal length the run is cut, at most,
+const RUN_PIECES: usize = 1200;
+/// and a step.
+const STEP_PIECES: usize = 160;
+/// So many steps are averaged; more look the same.
+const MOST_STEPS: usize = 400;
+/// So many moments of a step are kept, the longest.
+const MOST_MOMENTS: usize = 40_000;
+
+/// Power over time.
+#[derive(Debug, Clone, Default)]
+pub struct PowerView {
+    /// Every device over the whole run.
+    pub run: Vec<PowerTrack>,
+    /// One step; `None` when no operations are known.
+    pub step: Option<StepView>,
+}
+
+/// The power of one device, in pieces of equal length.
+#[derive(Debug, Clone)]
+pub struct PowerTrack {
+    /// The device.
+    pub device: Device,
+    /// Whether it is what the program used of the device, and not all of it.
+    pub is_ours: bool,
+    /// How far from a meter it stands.
+    pub kind: Kind,
+    /// How long a piece is.
+    pub piece: Nanos,
+    /// The mean power in each piece; `None` where nothing is known.
+    pub watts: Vec<Option<Watts>>,
+}
+
+/// A step: its power, averaged over all steps that do the same, and what ran in one of them.
+#[derive(Debug, Clone)]
+pub struct StepView {
+    /// What the step does (`train`); empty when the trace does not say.
+    pub name: String,
+    /// How many steps the power is the mean of.
+    pub steps: usize,
+    /// How long the step took in which the moments were.
+    pub duration: Nanos,
+    /// The power of each device.
+    pub tracks: Vec<PowerTrack>,
+    /// What ran, by start.
+    pub moments: Vec<Moment>,
+    /// The paths of what ran.
+    pub paths: Vec<Box<str>>,
+    /// How many short moments are not told.
+    pub left_out: usize,
+}
+
+/// An operation as it ran in a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment {
+    /// The operation, by the number of its path.
+    pub path: usize,
+    /// The lane in which it ran.
+    pub lane: usize,
+    /// When it began, after the beginning of the step.
+    pub start: Nanos,
+    /// How long it lasted.
+    pub duration: Nanos,
+}
+
+impl PowerView {
+    pub(super) fn of(power: &[MeteredSeries], trace: &Trace) -> PowerView {
+        let ours = accounted(power.to_vec(), EnergyOf::Tree);
+        let is_whole = |series: &&MeteredSeries| series.domain.is_none();
+        let whole: Vec<(bool, &MeteredSeries)> = {
+            // What the program used, and beside it the whole device where that is more.
+            let shared = |series: &MeteredSeries| {
+                ours.iter().any(|own| own.device == series.device && own.series != series.series)
+            };
+            let all = power.iter().filter(is_whole).filter(|series| shared(series)).map(|series| (false, series));
+            let ours = ours.iter().filter(is_whole).map(|series| (true, series));
+            ours.chain(all).collect()
+        };
+        let extent = whole.iter().filter_map(|(_, series)| extent(&series.series)).reduce(TimeRange::union);
+        let Some(extent) = extent.filter(|extent| !extent.is_empty()) else { return PowerView::default() };
+        let points = whole.iter().map(|(_, series)| series.series.points().len()).max().unwrap_or(0);
+        let pieces = points.clamp(2, RUN_PIECES);
+        let run = whole.iter().map(|(is_ours, series)| track(series, *is_ours, extent, pieces)).collect();
+        PowerView { run, step: step_view(&whole, trace) }
+    }
+}
+
+fn extent(series: &EnergySeries) -> Option<TimeRange> {
+    let (mut first, mut last) = (None, None);
+    for (time, ..) in series.points() {
+        first.get_or_insert(time);
+        last = Some(time);
+    }
+    Some(TimeRange { start: first?, end: last? })
+}
+
+fn track(series: &MeteredSeries, is_ours: bool, range: TimeRange, pieces: usize) -> PowerTrack {
+    let mut sums = Pieces::new(range.duration(), pieces);
+    sums.add(&series.series, range);
+    let (device, kind) = (series.device.clone(), series.kind);
+    PowerTrack { device, is_ours, kind, piece: sums.piece, watts: sums.watts() }
+}
+
+/// Energy and time by piece of some stretch.
+struct Pieces {
+    piece: Nanos,
+    joules: Vec<f64>,
+    seconds: Vec<f64>,
+}
+
+impl Pieces {
+    fn new(duration: Nanos, pieces: usize) -> Pieces {
+        let piece = Nanos((duration.0 / pieces as i64).max(1));
+        Pieces { piece, joules: vec![0.0; pieces], seconds: vec![0.0; pieces] }
+    }
+
+    fn add(&mut self, series: &EnergySeries, range: TimeRange) {
+        for span in series.spans_within(range) {
+            let from = (span.range.start - range.start).0 / self.piece.0;
+            let to = (span.range.end - range.start).0.saturating_sub(1) / self.piece.0;
+            for piece in from..=to {
+                let start = Nanos(range.start.0 + piece * self.piece.0);
+                let part = span.range.intersection(TimeRange { start, end: start + self.piece });
+                let Ok(piece) = usize::try_from(piece) else { continue };
+                if let (Some(joules), Some(seconds)) = (self.joules.get_mut(piece), self.seconds.get_mut(piece)) {
+                    *joules += (span.power * part.duration()).0;
+                    *seconds += part.duration().seconds();
+                }
+            }
+        }
+    }
+
+    fn watts(&self) -> Vec<Option<Watts>> {
+        let mean = |(joules, seconds): (&f64, &f64)| (*seconds > 0.0).then(|| Watts(joules / seconds));
+        self.joules.iter().zip(&self.seconds).map(mean).collect()
+    }
+}
+
+fn step_view(power: &[(bool, &MeteredSeries)], trace: &Trace) -> Option<StepView> {
+    let (name, steps, shown) = steps(trace)?;
+    let duration = shown.duration();
+    if duration <= Nanos(0) {
+        return None;
+    }
+    let sampled = steps.iter().step_by(steps.len().div_ceil(MOST_STEPS).max(1));
+    let ranges: Vec<TimeRange> =
+        sampled.map(|step| TimeRange { start: step.start, end: (step.start + duration).min(step.end) }).collect();
+    let of_device = |(is_ours, series): &(bool, &MeteredSeries)| {
+        let mut sums = Pieces::new(duration, STEP_PIECES);
+        ranges.iter().for_each(|range| sums.add(&series.series, *range));
+        let (device, kind) = (series.device.clone(), series.kind);
+        PowerTrack { device, is_ours: *is_ours, kind, piece: sums.piece, watts: sums.watts() }
+    };
+    let (moments, paths, left_out) = moments(trace, shown);
+    let tracks = power.iter().filter(|(is_ours, _)| *is_ours).map(of_device).collect();
+    Some(StepView { name, steps: ranges.len(), duration, tracks, moments, paths, left_out })
+}
+
+/// The steps that take most of the time, and that one of them whose operations are shown: one of usual length.
+fn steps(trace: &Trace) -> Option<(String, Vec<TimeRange>, TimeRange)> {
+    let program: &Program = &trace.program;
+    let recorded: Vec<&ProgramSpan> = program.steps().filter(|step| step.is_recorded).collect();
+    if !recorded.is_empty() {
+        let mut times: HashMap<&str, Nanos> = HashMap::new();
+        for step in &recorded {
+            *times.entry(&step.name).or_default() += step.range.duration();
+        }
+        let (name, _) = times.into_iter().max_by_key(|(name, time)| (*time, *name))?;
+        let same = |step: &&ProgramSpan| &*step.name == name;
+        let shown = usual(recorded.into_iter().filter(same).map(|step| step.range).collect())?;
+        let all = program.steps().filter(same).map(|step| step.range).collect();
+        return Some((name.to_owned(), all, shown));
+    }
+    // Without a program, the trace may tell steps.
+    let mut extents: HashMap<Step, TimeRange> = HashMap::new();
+    for event in trace.lanes.iter().flat_map(|lane| lane.events()) {
+        let range = TimeRange { start: event.start, end: event.end };
+        extents.entry(event.step).and_modify(|extent| *extent = extent.union(range)).or_insert(range);
+    }
+    if extents.len() > 1 {
+        extents.remove(&Step::NONE);
+    }
+    let all: Vec<TimeRange> = extents.into_values().collect();
+    let shown = usual(all.clone())?;
+    Some((String::new(), all, shown))
+}
+
+/// The one of middle length.
+fn usual(mut ranges: Vec<TimeRange>) -> Option<TimeRange> {
+    ranges.sort_unstable_by_key(|range| (range.duration(), range.start));
+    ranges.get(ranges.len() / 2).copied()
+}
+
+fn moments(trace: &Trace, shown: TimeRange) -> (Vec<Moment>, Vec<Box<str>>, usize) {
+    let mut events: Vec<(usize, Event)> = Vec::new();
+    for (lane, all) in trace.lanes.iter().enumerate() {
+        let (_, inside) = all.within(shown);
+        events.extend(all.events()[inside].iter().map(|event| (lane, *event)));
+    }
+    let all = events.len();
+    if all > MOST_MOMENTS {
+        events.sort_unstable_by_key(|(_, event)| std::cmp::Reverse(event.duration()));
+        events.truncate(MOST_MOMENTS);
+    }
+    events.sort_unstable_by_key(|(lane, event)| (event.start, *lane, event.op));
+    let mut paths: IndexSet<&str> = IndexSet::new();
+    let moment = |(lane, event): &(usize, Event)| {
+        let op = trace.ops.get(event.op)?;
+        let (path, _) = paths.insert_full(&*op.path);
+        let (start, duration) = (event.start - shown.start, event.end.min(shown.end) - event.start);
+        Some(Moment { path, lane: *lane, start, duration })
+    };
+    let moments: Vec<Moment> = events.iter().filter_map(moment).collect();
+    let left_out = all - moments.len();
+    (moments, paths.into_iter().map(Box::from).collect(), left_out)
+}

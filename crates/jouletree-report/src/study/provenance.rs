@@ -1,0 +1,132 @@
+//! How the numbers came to be: what was run, where, measured by what, accounted how, and how to do it again.
+
+use std::collections::BTreeMap;
+use std::iter;
+use std::path::{Path, PathBuf};
+
+use jouletree_model::{Nanos, Warning};
+use jouletree_run::{Recording, RunFolder, SensorRecord};
+
+/// How the numbers of one run came to be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Provenance {
+    /// Its folder.
+    pub path: PathBuf,
+    /// Facts with their names, in an order in which one reads them.
+    pub facts: Vec<(&'static str, String)>,
+    /// What was metered, and by what.
+    pub sensors: Vec<SensorRecord>,
+    /// Commands that make the run and this report again.
+    pub commands: Vec<String>,
+}
+
+impl Provenance {
+    pub(super) fn of(folder: &RunFolder) -> Provenance {
+        let manifest = folder.manifest();
+        let mut facts: Vec<(&'static str, String)> = Vec::new();
+        let mut commands = Vec::new();
+        if let Some(recording) = &manifest.recording {
+            facts.extend(of_recording(recording));
+            if !recording.command.is_empty() {
+                let verb = if manifest.accounting.is_some() { "run" } else { "record" };
+                commands.push(format!("jouletree {verb} -- {}", quoted(&recording.command)));
+            }
+        }
+        let mut frameworks: BTreeMap<&str, &str> = BTreeMap::new();
+        for process in &manifest.processes {
+            if !process.python.is_empty() {
+                frameworks.insert("Python", &process.python);
+            }
+            frameworks.extend(process.frameworks.iter().map(|(name, version)| (name.as_str(), version.as_str())));
+        }
+        if !frameworks.is_empty() {
+            let told: Vec<String> = frameworks.iter().map(|(name, version)| format!("{name} {version}")).collect();
+            facts.push(("frameworks", told.join(", ")));
+        }
+        if let Some(accounting) = &manifest.accounting {
+            facts
+                .push(("accounted with", format!("{} rule, {} semantics", accounting.rule, accounting.semantics)));
+            if manifest.recording.is_none() && !accounting.command.is_empty() {
+                commands.push(quoted(&accounting.command));
+            }
+        }
+        let sources: Vec<String> =
+            manifest.sources.iter().map(|source| format!("{} ({})", source.file, source.format)).collect();
+        if !sources.is_empty() {
+            facts.push(("traces", sources.join(", ")));
+        }
+        facts.push(("jouletree", manifest.jouletree.clone()));
+        facts.push(("created", manifest.created.clone()));
+        facts.push(("run folder", folder.path().display().to_string()));
+        commands.push(format!("jouletree report {}", quoted(&[folder.path().display().to_string()])));
+        let sensors = manifest.recording.as_ref().map(|recording| recording.sensors.clone()).unwrap_or_default();
+        Provenance { path: folder.path().to_owned(), facts, sensors, commands }
+    }
+}
+
+fn of_recording(recording: &Recording) -> Vec<(&'static str, String)> {
+    let host = &recording.host;
+    let cpus = host.cpus.map(|cpus| format!("{cpus} CPUs"));
+    let machine: Vec<&str> =
+        [&host.name, &host.cpu, &cpus, &host.os, &host.kernel].into_iter().flatten().map(String::as_str).collect();
+    let mut facts = vec![
+        ("command", quoted(&recording.command)),
+        ("machine", machine.join(", ")),
+        ("duration", Nanos(recording.duration_ns).to_string()),
+        ("meters read every", Nanos(recording.period_ns).to_string()),
+        ("samples", format!("{}, {} lost", recording.samples, recording.lost_samples)),
+    ];
+    if let Some(source) = &recording.share_source {
+        facts.push(("processor time from", source.clone()));
+    }
+    if let Some(time) = recording.own_time_ns {
+        facts.push(("the monitor's processor time", Nanos(time).to_string()));
+    }
+    facts.retain(|(_, text)| !text.is_empty());
+    facts
+}
+
+/// What was run, in a few words.
+pub(super) fn title(folder: &RunFolder) -> String {
+    let manifest = folder.manifest();
+    let command = manifest.recording.as_ref().and_then(|recording| {
+        let (program, arguments) = recording.command.split_first()?;
+        // Where Python lies says nothing about what it ran.
+        let program = Path::new(program).file_name().map_or(program.into(), |name| name.to_string_lossy());
+        Some(iter::once(&*program).chain(arguments.iter().map(String::as_str)).collect::<Vec<_>>().join(" "))
+    });
+    command.unwrap_or_else(|| {
+        let name = folder.path().file_name().map(|name| name.to_string_lossy().into_owned());
+        name.unwrap_or_else(|| folder.path().display().to_string())
+    })
+}
+
+/// What a person should know about a run.
+pub(super) fn warnings(folder: &RunFolder) -> Vec<Warning> {
+    let manifest = folder.manifest();
+    let remarks = manifest.recording.iter().flat_map(|recording| &recording.remarks);
+    let about = folder.path().display().to_string();
+    let remarks = remarks.map(|remark| Warning::new(about.as_str(), remark.as_str()));
+    manifest.warnings.iter().cloned().chain(remarks).collect()
+}
+
+/// A command as one can type it.
+fn quoted(words: &[String]) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    let word = |word: &String| match word.chars().all(is_plain) && !word.is_empty() {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    };
+    words.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_can_be_typed() {
+        let words = ["python", "-c", "print('a b')", "", "x=1"].map(str::to_owned);
+        assert_eq!(quoted(&words), r"python -c 'print('\''a b'\'')' '' x=1");
+    }
+}

@@ -1,0 +1,191 @@
+//! Sums: what devices and stages used.
+
+use jouletree_model::{Device, DeviceClass, Footprint, Joules, Kind, Nanos, Pass};
+use jouletree_run::{Balance, Manifest, Recording};
+
+use super::spread::deviation;
+use crate::told::stages as stages_of;
+
+/// What one device used, or all of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeviceTotal {
+    /// The device; `None` for all of them together.
+    pub device: Option<Device>,
+    /// How far from a meter the energy stands; of several, the farthest.
+    pub kind: Option<Kind>,
+    /// What the program used of it, where that is known, and otherwise what was measured.
+    pub energy: Joules,
+    /// Factors from that energy to the bounds between which it lies 95 times in 100, where they are known.
+    pub bounds: Option<(f64, f64)>,
+    /// The standard deviation over the runs; `None` when there is one run.
+    pub deviation: Option<Joules>,
+    /// How long it was metered.
+    pub time: Nanos,
+    /// What operations were charged with.
+    pub attributed: Joules,
+    /// What was used while operations were recorded and none ran.
+    pub idle: Joules,
+    /// What was used while no operations were recorded.
+    pub unrecorded: Joules,
+    /// What recording itself used of it; in none of the other figures.
+    pub monitor: Option<Joules>,
+}
+
+/// What one stage used, by pass.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StageTotal {
+    /// Its name; empty when the program told no stages.
+    pub name: String,
+    /// What each pass used, in the order of [`Pass::ALL`], with the standard deviation over the runs.
+    pub passes: [(Joules, Option<Joules>); 3],
+    /// The standard deviation of the sum of all passes.
+    pub deviation: Option<Joules>,
+}
+
+impl DeviceTotal {
+    /// All devices together.
+    pub(super) fn sum(devices: &[DeviceTotal]) -> DeviceTotal {
+        let is_machine = |total: &&DeviceTotal| {
+            total.device.as_ref().is_some_and(|device| device.class() == DeviceClass::Machine)
+        };
+        let mut parts: Vec<&DeviceTotal> = devices.iter().filter(|total| !is_machine(total)).collect();
+        if parts.is_empty() {
+            parts = devices.iter().collect();
+        }
+        let sum = |of: fn(&DeviceTotal) -> Joules| parts.iter().map(|part| of(part)).sum::<Joules>();
+        let energy = sum(|part| part.energy);
+        // Bounds of models are common to all: they add up as energies do.
+        let bound = |of: fn((f64, f64)) -> f64| -> Option<f64> {
+            let bounds = parts.iter().map(|part| Some(part.energy.0 * of(part.bounds?))).sum::<Option<f64>>()?;
+            Some(bounds / energy.0).filter(|factor| factor.is_finite())
+        };
+        let squares = parts.iter().map(|part| Some(part.deviation?.0.powi(2))).sum::<Option<f64>>();
+        let monitor: Vec<Joules> = parts.iter().filter_map(|part| part.monitor).collect();
+        DeviceTotal {
+            device: None,
+            kind: parts.iter().filter_map(|part| part.kind).max(),
+            energy,
+            bounds: bound(|(low, _)| low).zip(bound(|(_, high)| high)),
+            deviation: squares.filter(|_| !parts.is_empty()).map(|squares| Joules(squares.sqrt())),
+            time: parts.iter().map(|part| part.time).max().unwrap_or_default(),
+            attributed: sum(|part| part.attributed),
+            idle: sum(|part| part.idle),
+            unrecorded: sum(|part| part.unrecorded),
+            monitor: (!monitor.is_empty()).then(|| monitor.into_iter().sum()),
+        }
+    }
+}
+
+/// What each device used, as a mean over runs.
+pub(super) fn devices<'a>(runs: impl Iterator<Item = (&'a Manifest, &'a Footprint)>) -> Vec<DeviceTotal> {
+    let runs: Vec<Vec<DeviceTotal>> = runs.map(|(manifest, footprint)| of_run(manifest, footprint)).collect();
+    let mut names: Vec<&Device> = runs.iter().flatten().filter_map(|total| total.device.as_ref()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let mean = |device: &Device| -> Option<DeviceTotal> {
+        let known: Vec<&DeviceTotal> =
+            runs.iter().filter_map(|run| run.iter().find(|total| total.device.as_ref() == Some(device))).collect();
+        let (first, count) = (*known.first()?, known.len() as f64);
+        let mean = |of: fn(&DeviceTotal) -> f64| known.iter().map(|total| of(total)).sum::<f64>() / count;
+        let energies: Vec<f64> = known.iter().map(|total| total.energy.0).collect();
+        Some(DeviceTotal {
+            energy: Joules(mean(|total| total.energy.0)),
+            deviation: (known.len() > 1).then(|| Joules(deviation(&energies))),
+            time: Nanos(mean(|total| total.time.0 as f64).round() as i64),
+            attributed: Joules(mean(|total| total.attributed.0)),
+            idle: Joules(mean(|total| total.idle.0)),
+            unrecorded: Joules(mean(|total| total.unrecorded.0)),
+            monitor: first.monitor.map(|_| Joules(mean(|total| total.monitor.unwrap_or(Joules::ZERO).0))),
+            kind: known.iter().filter_map(|total| total.kind).max(),
+            ..first.clone()
+        })
+    };
+    names.into_iter().filter_map(mean).collect()
+}
+
+fn of_run(manifest: &Manifest, footprint: &Footprint) -> Vec<DeviceTotal> {
+    let recording = manifest.recording.as_ref();
+    let balance = |device: &Device| whole(recording).find(|balance| balance.device == *device);
+    let mut totals: Vec<DeviceTotal> = Vec::new();
+    for known in &footprint.devices {
+        let Some(measured) = known.measured else { continue };
+        let balance = balance(&known.device);
+        totals.push(DeviceTotal {
+            device: Some(known.device.clone()),
+            kind: known.kind,
+            energy: measured,
+            bounds: balance.and_then(bounds),
+            deviation: None,
+            time: known.metered,
+            attributed: known.attributed,
+            idle: Joules((known.unattributed - known.outside_trace).0.max(0.0)),
+            unrecorded: known.outside_trace,
+            monitor: balance.and_then(|balance| balance.parts).map(|parts| parts.own),
+        });
+    }
+    // What was metered and not accounted.
+    for balance in whole(recording).filter(|balance| balance.coverage > 0.0) {
+        if totals.iter().any(|total| total.device.as_ref() == Some(&balance.device)) {
+            continue;
+        }
+        let energy = balance.parts.map_or(balance.energy, |parts| parts.ours);
+        let duration = recording.map_or(0, |recording| recording.duration_ns);
+        totals.push(DeviceTotal {
+            device: Some(balance.device.clone()),
+            kind: Some(balance.kind),
+            energy,
+            bounds: bounds(balance),
+            deviation: None,
+            time: Nanos((duration as f64 * balance.coverage).round() as i64),
+            attributed: Joules::ZERO,
+            idle: Joules::ZERO,
+            unrecorded: energy,
+            monitor: balance.parts.map(|parts| parts.own),
+        });
+    }
+    totals
+}
+
+fn whole(recording: Option<&Recording>) -> impl Iterator<Item = &Balance> {
+    recording.into_iter().flat_map(|recording| &recording.balance).filter(|balance| balance.domain.is_none())
+}
+
+fn bounds(balance: &Balance) -> Option<(f64, f64)> {
+    let factor = |bound: Joules| Some(bound.0 / balance.energy.0).filter(|factor| factor.is_finite());
+    factor(balance.low).zip(factor(balance.high))
+}
+
+/// What each stage used by pass, as a mean over runs.
+pub(super) fn stages(runs: &[&Footprint]) -> Vec<StageTotal> {
+    let of_run = |footprint: &&Footprint| -> Vec<(String, [f64; 3])> {
+        let told = stages_of(footprint);
+        if told.is_empty() {
+            return vec![(String::new(), Pass::ALL.map(|pass| of_pass(footprint, pass)))];
+        }
+        let row = |row: crate::StageRow| (row.stage, [row.forward_j, row.backward_j, row.optimizer_j]);
+        told.into_iter().map(row).collect()
+    };
+    let runs: Vec<Vec<(String, [f64; 3])>> = runs.iter().map(of_run).collect();
+    let names: Vec<&String> = runs.first().into_iter().flatten().map(|(name, _)| name).collect();
+    let total = |name: &String| {
+        let known: Vec<[f64; 3]> = runs
+            .iter()
+            .filter_map(|run| run.iter().find(|(other, _)| other == name))
+            .map(|(_, sums)| *sums)
+            .collect();
+        let spread = |values: &[f64]| (values.len() > 1).then(|| Joules(deviation(values)));
+        let pass = |index: usize| {
+            let values: Vec<f64> = known.iter().map(|sums| sums[index]).collect();
+            (Joules(values.iter().sum::<f64>() / values.len().max(1) as f64), spread(&values))
+        };
+        let sums: Vec<f64> = known.iter().map(|sums| sums.iter().sum()).collect();
+        StageTotal { name: name.clone(), passes: [pass(0), pass(1), pass(2)], deviation: spread(&sums) }
+    };
+    let used = |stage: &StageTotal| stage.passes.iter().any(|(energy, _)| energy.0 > 0.0);
+    names.into_iter().map(total).filter(used).collect()
+}
+
+fn of_pass(footprint: &Footprint, pass: Pass) -> f64 {
+    let is_of = |op: jouletree_model::OpId| footprint.ops.get(op).is_some_and(|op| op.pass == pass);
+    footprint.energies.iter().filter(|charged| is_of(charged.op)).map(|charged| charged.energy.0).sum()
+}
