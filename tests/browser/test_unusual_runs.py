@@ -7,9 +7,7 @@ import statistics
 import pytest
 import runs
 from conftest import Opener, Reports
-from tool import layers_of, needs_report
-
-pytestmark = needs_report
+from tool import layers_of
 
 
 def test_names_are_text_whatever_they_hold(reports: Reports, look_at: Opener) -> None:
