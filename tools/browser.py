@@ -62,7 +62,7 @@ def on_the_path() -> str | None:
 
 
 def place() -> pathlib.Path:
-    return cache_folder() / "browser"
+    return cache_folder().absolute() / "browser"
 
 
 def unpacked() -> str | None:

@@ -15,7 +15,7 @@ SECTIONS = ("headline", "diagram", "icicle", "top", "power", "stages", "operatio
 PASSES = ("both", "forward", "backward", "optimizer")
 CONTROLS = ("#diagram [data-pass]", "#icicle-search", "#operations-filter", "#operations-copy")
 # How the icicle marks what its search has found.
-FOUND = '#icicle [data-path][data-match="true"]'
+FOUND = "#icicle .slice.match"
 
 READY = "() => document.body.dataset.ready === 'true'"
 INSIDE = """path => {
@@ -23,7 +23,8 @@ INSIDE = """path => {
     const begin = path ? path + '/' : '';
     const inside = box => box.dataset.own === 'true' ? box.dataset.path === path : box.dataset.path.startsWith(begin);
     const depth = path ? path.split('/').length + 1 : 1;
-    const child = box => box.dataset.own === 'true' || box.dataset.path.split('/').length === depth;
+    const child = box => box.dataset.own === 'true' || box.dataset.others === 'true'
+        || box.dataset.path.split('/').length === depth;
     return boxes.length > 0 && boxes.every(box => inside(box) && child(box));
 }"""
 
@@ -42,6 +43,7 @@ class Box:
     share: float
     composite: bool
     own: bool
+    others: bool
     text: str
     tabindex: str | None
 
@@ -96,7 +98,8 @@ class ReportPage:
     # The diagram ----------------------------------------------------------------------------------------------
 
     def boxes(self) -> dict[str, Box]:
-        """The boxes that are shown by path; the shown layer's own energy is under `(own)`."""
+        """The boxes that are shown by path; the shown layer's own energy is under `(own)`, small parts that share a box
+        are under `(others)`."""
         found = self.page.eval_on_selector_all(
             "#diagram [data-box]",
             "all => all.map(box => ({...box.dataset, text: box.textContent, tabindex: box.getAttribute('tabindex')}))",
@@ -108,12 +111,13 @@ class ReportPage:
                 share=float(box["share"]),
                 composite=box["composite"] == "true",
                 own=box.get("own") == "true",
+                others=box.get("others") == "true",
                 text=box["text"],
                 tabindex=box["tabindex"],
             )
             for box in found
         ]
-        named = {"(own)" if box.own else box.path: box for box in boxes}
+        named = {"(own)" if box.own else "(others)" if box.others else box.path: box for box in boxes}
         assert len(named) == len(boxes), "two boxes have one path"
         return named
 
@@ -178,8 +182,14 @@ class ReportPage:
 
     def copied(self) -> str:
         """Presses the button and returns the text that was copied."""
+        self.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        self.page.evaluate("() => navigator.clipboard.writeText('')")
         self.page.locator("#operations-copy").click()
-        return self.page.evaluate("() => document.querySelector('#operations-csv')?.value || window.jouletree.csv()")
+        for _ in range(100):
+            if text := self.page.evaluate("() => navigator.clipboard.readText()"):
+                return text
+            self.page.wait_for_timeout(50)
+        raise AssertionError("nothing was copied")
 
     # Looks ----------------------------------------------------------------------------------------------------
 
@@ -210,6 +220,14 @@ class ReportPage:
                 }"""
             )
         )
+
+    def scroll_to(self, selector: str) -> None:
+        """Brings a part of the page into sight and lets it come to rest: tooltips go away while it moves."""
+        before = None
+        self.page.eval_on_selector(selector, "part => part.scrollIntoView()")
+        while before != (now := self.page.evaluate("() => window.scrollY")):
+            before = now
+            self.page.wait_for_timeout(150)
 
     def tooltip(self) -> str:
         """The text of the tooltip once it is seen."""

@@ -19,7 +19,7 @@ MILLISECOND = 1_000_000
 HOSTILE = [
     "<script>alert(1)</script>",
     '<img src=x onerror="alert(2)">',
-    "</script><script>alert(3)//",
+    "</script><script>alert(3)",
     "<!--<script>",
     "\"double\" 'single' `back`",
     "back\\slash\\u003cb\\n",

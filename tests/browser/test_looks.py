@@ -8,9 +8,6 @@ import pathlib
 import pytest
 from conftest import Opener, Reports
 from report_page import CONTROLS, ReportPage
-from tool import needs_report
-
-pytestmark = needs_report
 
 WIDTHS = (390, 820, 1280, 1920)
 

@@ -8,9 +8,7 @@ import io
 import pytest
 from conftest import Opener, Reports
 from report_page import FOUND, PASSES, SECTIONS, ReportPage
-from tool import layers_of, needs_report, operations_of
-
-pytestmark = needs_report
+from tool import layers_of, operations_of
 
 DOWN = [
     "bert",
@@ -49,7 +47,6 @@ def check_numbers(page: ReportPage, layers: dict[str, dict], path: str) -> None:
     for child in layer["children"]:
         box = shown[child["path"]]
         assert box.joules == child["energy_j"], child["path"]
-        # An operation may have something inside, too: a variable has its updates. It is no layer for that.
         assert box.composite == child["composite"], child["path"]
         assert box.tabindex == "0", child["path"]
     if layer["own_j"]:
@@ -74,6 +71,7 @@ def test_boxes_show_the_numbers_of_show_all_the_way_down(bert: ReportPage, repor
 
 
 def test_what_a_layer_used_itself_is_a_box_beside_its_children(bert: ReportPage, reports: Reports) -> None:
+    # An operation may have something inside, too: a variable has its updates.
     kernel = "bert/encoder/layer_0/output/dense/kernel"
     layers = layers_of(reports.bert())
     assert layers[kernel]["own_j"] > 0
@@ -154,6 +152,7 @@ def test_the_icicle_finds_an_operation(bert: ReportPage, reports: Reports) -> No
 
 
 def test_the_icicle_tells_what_one_points_at(bert: ReportPage) -> None:
+    bert.scroll_to("#icicle")
     bert.page.locator('#icicle [data-path="bert"]').first.hover()
     assert "bert" in bert.tooltip()
     bert.page.mouse.move(0, 0)
@@ -187,7 +186,7 @@ def copied_rows(page: ReportPage) -> list[dict[str, str]]:
 def test_the_table_is_copied_with_every_number(bert: ReportPage, reports: Reports) -> None:
     rows, operations = copied_rows(bert), operations_of(reports.bert())
     assert len(rows) == len(operations)
-    told = sorted((row["path"], float(row["energy_j"])) for row in rows)
+    told = sorted((row["operation"], float(row["energy_j"])) for row in rows)
     assert told == sorted((operation["path"], operation["energy_j"]) for operation in operations)
 
 
@@ -211,4 +210,4 @@ def test_what_is_filtered_is_what_is_copied(bert: ReportPage) -> None:
     bert.page.wait_for_function("() => document.querySelectorAll('#operations table tbody tr').length < 30")
     rows = copied_rows(bert)
     assert rows
-    assert all("layer_7/attention/self/Softmax" in row["path"] for row in rows)
+    assert all("layer_7/attention/self/Softmax" in row["operation"] for row in rows)

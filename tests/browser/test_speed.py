@@ -9,9 +9,6 @@ import statistics
 
 import pytest
 from conftest import Opener, Reports
-from tool import needs_report
-
-pytestmark = needs_report
 
 OPENS_WITHIN_S = 6.0
 ANSWERS_WITHIN_MS = 200

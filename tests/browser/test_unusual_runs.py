@@ -7,9 +7,7 @@ import statistics
 import pytest
 import runs
 from conftest import Opener, Reports
-from tool import layers_of, needs_report
-
-pytestmark = needs_report
+from tool import layers_of
 
 
 def test_names_are_text_whatever_they_hold(reports: Reports, look_at: Opener) -> None:
@@ -73,6 +71,22 @@ def test_a_run_of_one_operation(reports: Reports, look_at: Opener, path: str) ->
     assert box.joules == layers_of(run)[first]["energy_j"]
     assert box.share == pytest.approx(1, abs=1e-9)
     assert len(page.rows()) == 1
+
+
+def test_the_smallest_of_very_many_parts_share_a_box(reports: Reports, look_at: Opener) -> None:
+    paths = [f"wide/part_{number}" for number in range(60) for _ in range(60 - number)]
+    run = reports.run("wide", lambda folder: runs.of_events(folder, paths))
+    page = look_at(reports.of(run)).open()
+    page.click_into("wide")
+    boxes, layer = page.boxes(), layers_of(run)["wide"]
+    others = boxes.pop("(others)")
+    energies = {child["path"]: child["energy_j"] for child in layer["children"]}
+    assert {path: box.joules for path, box in boxes.items()} == {path: energies[path] for path in boxes}
+    hidden = [energy for path, energy in energies.items() if path not in boxes]
+    assert hidden
+    assert max(hidden) <= min(box.joules for box in boxes.values())
+    assert others.joules == pytest.approx(sum(hidden), rel=1e-12)
+    assert others.share + sum(box.share for box in boxes.values()) == pytest.approx(1, abs=1e-9)
 
 
 def test_a_run_on_several_devices(reports: Reports, look_at: Opener) -> None:

@@ -8,8 +8,6 @@ import os
 import pathlib
 import subprocess
 
-import pytest
-
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -42,12 +40,3 @@ def layers_of(run: pathlib.Path, *options: str) -> dict[str, dict]:
 def operations_of(run: pathlib.Path) -> list[dict]:
     """The operations of a run, the largest first."""
     return json.loads(jouletree("show", run, "--by", "op", "--format", "json"))
-
-
-@functools.cache
-def has_report() -> bool:
-    return subprocess.run([binary(), "report", "--help"], capture_output=True).returncode == 0
-
-
-# To be removed when the verb is there.
-needs_report = pytest.mark.skipif("not __import__('tool').has_report()", reason="this jouletree has no verb `report`")
