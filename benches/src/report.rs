@@ -16,8 +16,7 @@ pub fn figures(setup: &Setup) -> Result<Vec<Figure>> {
     let path = setup.folder().join("reported");
     let events = write_run(&path, setup)?;
     let threads = rayon::current_num_threads();
-    let (text, took) =
-        best_of(RUNS, || Ok(page(&Study::read(vec![RunFolder::open(&path)?], threads)?)?))?;
+    let (text, took) = best_of(RUNS, || Ok(page(&Study::read(vec![RunFolder::open(&path)?], threads)?)?))?;
     let millions = events as f64 / 1e6;
     Ok(vec![Figure {
         what: "run folder → report".to_owned(),

@@ -186,7 +186,7 @@ def copied_rows(page: ReportPage) -> list[dict[str, str]]:
 def test_the_table_is_copied_with_every_number(bert: ReportPage, reports: Reports) -> None:
     rows, operations = copied_rows(bert), operations_of(reports.bert())
     assert len(rows) == len(operations)
-    told = sorted((row["operation"], float(row["energy_j"])) for row in rows)
+    told = sorted((row["path"], float(row["energy_j"])) for row in rows)
     assert told == sorted((operation["path"], operation["energy_j"]) for operation in operations)
 
 
@@ -210,4 +210,4 @@ def test_what_is_filtered_is_what_is_copied(bert: ReportPage) -> None:
     bert.page.wait_for_function("() => document.querySelectorAll('#operations table tbody tr').length < 30")
     rows = copied_rows(bert)
     assert rows
-    assert all("layer_7/attention/self/Softmax" in row["operation"] for row in rows)
+    assert all("layer_7/attention/self/Softmax" in row["path"] for row in rows)

@@ -196,7 +196,7 @@ impl From<&DeviceTotal> for Total {
             device: total.device.as_ref().map(ToString::to_string),
             kind: total.kind,
             energy: total.energy.0,
-            bounds: total.bounds,
+            bounds: total.spread.map(|spread| (spread.low(), spread.high())),
             sd: total.deviation.map(|sd| sd.0),
             seconds: total.time.seconds(),
             attributed: total.attributed.0,

@@ -1,6 +1,6 @@
 //! Sums: what devices and stages used.
 
-use jouletree_model::{Device, DeviceClass, Footprint, Joules, Kind, Nanos, Pass};
+use jouletree_model::{Device, DeviceClass, Footprint, Interval, Joules, Kind, Nanos, Pass, Spread};
 use jouletree_run::{Balance, Manifest, Recording};
 
 use super::spread::deviation;
@@ -15,8 +15,8 @@ pub struct DeviceTotal {
     pub kind: Option<Kind>,
     /// What the program used of it, where that is known, and otherwise what was measured.
     pub energy: Joules,
-    /// Factors from that energy to the bounds between which it lies 95 times in 100, where they are known.
-    pub bounds: Option<(f64, f64)>,
+    /// By what that energy may be off, where it is known.
+    pub spread: Option<Spread>,
     /// The standard deviation over the runs; `None` when there is one run.
     pub deviation: Option<Joules>,
     /// How long it was metered.
@@ -54,18 +54,19 @@ impl DeviceTotal {
         }
         let sum = |of: fn(&DeviceTotal) -> Joules| parts.iter().map(|part| of(part)).sum::<Joules>();
         let energy = sum(|part| part.energy);
-        // Bounds of models are common to all: they add up as energies do.
-        let bound = |of: fn((f64, f64)) -> f64| -> Option<f64> {
-            let bounds = parts.iter().map(|part| Some(part.energy.0 * of(part.bounds?))).sum::<Option<f64>>()?;
-            Some(bounds / energy.0).filter(|factor| factor.is_finite())
+        // Errors of several devices are taken to go together, as those of one model do.
+        let bound = |of: fn(Interval) -> Joules| -> Option<Joules> {
+            let bounds = parts.iter().map(|part| Some(of(part.spread?.around(part.energy)).0));
+            bounds.sum::<Option<f64>>().map(Joules)
         };
+        let interval = bound(|interval| interval.low).zip(bound(|interval| interval.high));
         let squares = parts.iter().map(|part| Some(part.deviation?.0.powi(2))).sum::<Option<f64>>();
         let monitor: Vec<Joules> = parts.iter().filter_map(|part| part.monitor).collect();
         DeviceTotal {
             device: None,
             kind: parts.iter().filter_map(|part| part.kind).max(),
             energy,
-            bounds: bound(|(low, _)| low).zip(bound(|(_, high)| high)),
+            spread: interval.and_then(|(low, high)| Spread::of(energy, Interval { low, high })),
             deviation: squares.filter(|_| !parts.is_empty()).map(|squares| Joules(squares.sqrt())),
             time: parts.iter().map(|part| part.time).max().unwrap_or_default(),
             attributed: sum(|part| part.attributed),
@@ -114,7 +115,7 @@ fn of_run(manifest: &Manifest, footprint: &Footprint) -> Vec<DeviceTotal> {
             device: Some(known.device.clone()),
             kind: known.kind,
             energy: measured,
-            bounds: balance.and_then(bounds),
+            spread: balance.and_then(Balance::spread),
             deviation: None,
             time: known.metered,
             attributed: known.attributed,
@@ -134,7 +135,7 @@ fn of_run(manifest: &Manifest, footprint: &Footprint) -> Vec<DeviceTotal> {
             device: Some(balance.device.clone()),
             kind: Some(balance.kind),
             energy,
-            bounds: bounds(balance),
+            spread: balance.spread(),
             deviation: None,
             time: Nanos((duration as f64 * balance.coverage).round() as i64),
             attributed: Joules::ZERO,
@@ -148,11 +149,6 @@ fn of_run(manifest: &Manifest, footprint: &Footprint) -> Vec<DeviceTotal> {
 
 fn whole(recording: Option<&Recording>) -> impl Iterator<Item = &Balance> {
     recording.into_iter().flat_map(|recording| &recording.balance).filter(|balance| balance.domain.is_none())
-}
-
-fn bounds(balance: &Balance) -> Option<(f64, f64)> {
-    let factor = |bound: Joules| Some(bound.0 / balance.energy.0).filter(|factor| factor.is_finite());
-    factor(balance.low).zip(factor(balance.high))
 }
 
 /// What each stage used by pass, as a mean over runs.
