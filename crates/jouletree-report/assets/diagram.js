@@ -2,6 +2,9 @@
 
 const OWN = -1;
 const OTHERS = -2;
+// Where the keyboard goes, beside boxes by their paths.
+const FIRST = Symbol("the first box");
+const CRUMB = Symbol("the layer in the breadcrumb");
 
 function diagram() {
   const made = section("diagram", "Layers");
@@ -17,11 +20,11 @@ function diagram() {
     element("p", { class: "hint" }, "Round boxes are layers, sharp ones operations. Colour and figures tell each one's part of the layer. Enter or a click goes in, Escape comes out, arrow keys move."),
     element("div", { class: "bar" }, breadcrumb, choice("Pass", "data-pass", passes, chosen.pass, (pass) => chosen.set({ pass }))),
     told, stage);
-  // The box to go to when the diagram has changed.
+  // Where the keyboard goes when the diagram has changed.
   let focus = null;
   const enter = (node) => {
     if (childrenOf[node].length === 0) return;
-    focus = "first";
+    focus = FIRST;
     chosen.set({ node });
   };
   const leave = () => {
@@ -41,16 +44,21 @@ function diagram() {
   const draw = () => {
     breadcrumb.replaceChildren(...ancestry(chosen.node).map((node) => element("button", {
       type: "button", "data-path": pathOf(node), "aria-current": node === chosen.node ? "true" : null,
-      onclick: () => chosen.set({ node }),
+      onclick: () => {
+        focus = CRUMB;
+        chosen.set({ node });
+      },
     }, shortened(tree.name[node], 28))));
     told.textContent = described(chosen.node, chosen.pass).slice(1).join(" · ");
     stage.replaceChildren(drawLayer(chosen.node, chosen.pass, enter));
     showLargest(stage);
-    if (focus) {
+    if (focus === CRUMB) {
+      breadcrumb.lastElementChild.focus({ preventScroll: true });
+    } else if (focus !== null) {
       const boxes = [...stage.querySelectorAll("[data-box]")];
       (boxes.find((box) => box.dataset.path === focus) ?? boxes[0])?.focus({ preventScroll: true });
-      focus = null;
     }
+    focus = null;
   };
   chosen.listeners.push(draw);
   draw();
