@@ -23,8 +23,8 @@ use crate::reader::Reader;
 use crate::recording::{Recording, Subject, default_output};
 use package::Package;
 
-pub use args::{EXAMPLES, RunArgs};
 use args::Level;
+pub use args::{EXAMPLES, RunArgs};
 pub use finish::opened;
 
 /// How often meters are read, and how often a model is asked, when nobody says.
