@@ -6,6 +6,7 @@ mod cli;
 mod columns;
 mod daemon;
 mod doctor;
+mod export;
 mod inputs;
 mod inspect;
 mod json;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Command::Attend(arguments) => attend::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Daemon(arguments) => daemon::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Doctor(arguments) => doctor::run(&arguments).map(ExitCode::from),
+        Command::Export(arguments) => export::run(&arguments).map(ExitCode::from),
         Command::Inspect(arguments) => inspect::run(&arguments).map(ExitCode::from),
         Command::Record(arguments) => record::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
