@@ -20,6 +20,7 @@ pub(super) fn write(content: &Content<'_>, output: &mut dyn Write) -> Result<(),
     let mut writer = EventWriter {
         output,
         text: Vec::new(),
+        separator: b"",
         origin,
         lanes: vec![Vec::new(); trace.lanes.len()],
         ops: Vec::new(),
@@ -48,6 +49,8 @@ struct EventWriter<'a> {
     output: &'a mut dyn Write,
     /// What is on its way to the output.
     text: Vec<u8>,
+    /// What stands before the next event: nothing before the first.
+    separator: &'static [u8],
     origin: Nanos,
     /// How an event of each lane begins.
     lanes: Vec<Vec<u8>>,
@@ -94,9 +97,7 @@ impl EventWriter<'_> {
         };
         self.text.extend_from_slice(b"{\"displayTimeUnit\":\"ns\",\"otherData\":");
         serde_json::to_writer(&mut self.text, &header)?;
-        // What stands first needs no comma; a name of nothing does no harm.
         self.text.extend_from_slice(b",\"traceEvents\":[\n");
-        self.naming("process_name", 0, 0, Argument::Name(content.name))?;
         Ok(())
     }
 
@@ -182,7 +183,8 @@ impl EventWriter<'_> {
 
     /// Parts an event from the one before.
     fn next(&mut self) {
-        self.text.extend_from_slice(b",\n");
+        self.text.extend_from_slice(self.separator);
+        self.separator = b",\n";
     }
 
     /// Times are microseconds; three decimals keep the nanoseconds.
