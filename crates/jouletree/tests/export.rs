@@ -35,6 +35,12 @@ fn exported_text(run: &str, format: &str) -> String {
     String::from_utf8(exported(run, format)).expect("UTF-8")
 }
 
+/// What an event was charged with; one that took no time says nothing.
+fn joules(event: &decoded::Slice) -> f64 {
+    assert!(event.args["joules"].is_number() || event.duration_us == 0.0, "{event:?}");
+    event.args["joules"].as_f64().unwrap_or(0.0)
+}
+
 /// A run in a folder, and what accounting said of it.
 struct Sample {
     files: Files,
@@ -166,7 +172,7 @@ fn perfetto_has_every_event_with_its_joules() {
         for (device, attributed) in run.devices("attributed_j") {
             let on_device = || events.iter().filter(|event| event.process == device);
             assert_eq!(on_device().count() as f64, run.of_ops(&device, "count"), "{device}");
-            let joules: f64 = on_device().map(|event| number(&event.args, "joules")).sum();
+            let joules: f64 = on_device().map(joules).sum();
             assert_close(joules, attributed, 1e-9, &device);
             assert!(on_device().all(|event| !event.thread.is_empty() && !event.name.is_empty()));
             // The counter holds each value until the next; the last says that nothing more is known.
@@ -180,7 +186,7 @@ fn perfetto_has_every_event_with_its_joules() {
         for event in &events {
             let key = [&event.args["path"], &event.args["op"], &event.args["pass"]];
             let [path, name, pass] = key.map(|part| part.as_str().expect("text").to_owned());
-            *by_op.entry((path, name, pass)).or_default() += number(&event.args, "joules");
+            *by_op.entry((path, name, pass)).or_default() += joules(event);
         }
         let mut booked: BTreeMap<(String, String, String), f64> = BTreeMap::new();
         for op in list(&run.result, "ops") {
@@ -450,7 +456,7 @@ fn tables_that_do_not_belong_together_are_refused() {
 
 /// Where the packages of `readers/package.json` are, installed once in the cache folder; `None` with a message where Node
 /// or its registry cannot be reached.
-fn readers() -> Option<PathBuf> {
+fn node_readers() -> Option<PathBuf> {
     let package = root().join("crates/jouletree/tests/readers/package.json");
     let pins = fs::read_to_string(&package).expect("readers/package.json");
     let cache = std::env::var_os("JOULETREE_CACHE").map(PathBuf::from).or_else(|| {
@@ -471,37 +477,66 @@ fn readers() -> Option<PathBuf> {
             .output();
         if !npm.is_ok_and(|output| output.status.success()) {
             let _ = fs::remove_file(folder.join("package.json"));
-            println!("skipped: the readers of exported files cannot be installed; they need npm and its registry");
+            println!(
+                "skipped: speedscope's schema and others cannot be installed; they need npm and its registry"
+            );
             return None;
         }
     }
     Some(folder)
 }
 
+/// The Python of the environment `readers`; `None` with a message where it cannot be made.
+fn python_readers() -> Option<PathBuf> {
+    let made = Command::new("python3").arg(root().join("tools/environment.py")).arg("readers").output();
+    let Some(output) = made.ok().filter(|output| output.status.success()) else {
+        println!("skipped: Go's pprof and Arrow cannot be installed; they need Python and its package index");
+        return None;
+    };
+    Some(PathBuf::from(String::from_utf8(output.stdout).expect("UTF-8").trim_end()))
+}
+
 /// What the reader of a format finds in a file.
-fn read_by_others(modules: &Path, format: &str, file: &str) -> Value {
-    let script = root().join("crates/jouletree/tests/readers/read.mjs");
-    let output = Command::new("node").arg(script).arg(modules).args([format, file]).output().expect("node starts");
-    assert!(output.status.success(), "{format}: {}", String::from_utf8_lossy(&output.stderr));
+fn read_by(program: &Path, script: &str, arguments: &[&str]) -> Value {
+    let script = root().join("crates/jouletree/tests/readers").join(script);
+    let output = Command::new(program).arg(script).args(arguments).output().expect("the reader starts");
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
 #[test]
-fn other_programs_read_the_files() {
-    let Some(modules) = readers() else { return };
-    for run in [Sample::ranks(), Sample::timeline()] {
+fn packages_of_node_read_the_files() {
+    let Some(modules) = node_readers() else { return };
+    let modules = modules.display().to_string();
+    let read = |format: &str, file: &str| read_by(Path::new("node"), "read.mjs", &[&modules, format, file]);
+    for run in [Sample::ranks(), Sample::timeline(), run_of(&nasty())] {
         let measured: f64 = run.devices("measured_j").values().sum();
-        let file = run.files.write("file.speedscope.json", exported(&run.run(), "speedscope"));
-        let profiles = read_by_others(&modules, "speedscope", &file);
+        let profiles = read("speedscope", &run.files.write("file.json", exported(&run.run(), "speedscope")));
         let joules = profiles.as_array().expect("profiles").iter().filter(|profile| profile["unit"] == "none");
         assert_close(joules.map(|profile| number(profile, "total")).sum(), measured, 1e-9, "speedscope");
-        let file = run.files.write("file.pb.gz", exported(&run.run(), "pprof"));
-        let profile = read_by_others(&modules, "pprof", &file);
+        let profile = read("pprof", &run.files.write("file.pb.gz", exported(&run.run(), "pprof")));
         assert_close(profile["totals"][0].as_f64().expect("a total") * 1e-9, measured, 1e-6, "pprof");
     }
     let run = run_of(&nasty());
-    let file = run.files.write("file.pb.gz", exported(&run.run(), "pprof"));
-    let profile = read_by_others(&modules, "pprof", &file);
+    let profile = read("pprof", &run.files.write("file.pb.gz", exported(&run.run(), "pprof")));
     let found: BTreeSet<&str> = list(&profile, "names").iter().filter_map(Value::as_str).collect();
     assert!(nasty().iter().all(|name| found.contains(name.as_str())), "{found:?}");
+}
+
+#[test]
+fn go_and_arrow_read_the_files() {
+    let Some(python) = python_readers() else { return };
+    let read = |format: &str, file: &str| read_by(&python, "read.py", &[format, file]);
+    for run in [Sample::ranks(), Sample::timeline(), run_of(&nasty())] {
+        let measured: f64 = run.devices("measured_j").values().sum();
+        let found = read("pprof", &run.files.write("file.pb.gz", exported(&run.run(), "pprof")));
+        assert_close(number(&found["totals"], "energy/nanojoules") * 1e-9, measured, 1e-6, "energy");
+        let busy: f64 = run.devices("measured_j").keys().map(|device| run.busy_ns(device)).sum();
+        assert_close(number(&found["totals"], "time/nanoseconds"), busy, 1e-9, "time");
+        assert!(text(&found, "tags").contains("host/cpu:0") && text(&found, "tags").contains("forward"));
+        let found = read("parquet", &run.files.write("file.parquet", exported(&run.run(), "parquet")));
+        assert_eq!(number(&found, "rows"), list(&run.result, "ops").len() as f64);
+        let attributed: f64 = run.devices("attributed_j").values().sum();
+        assert_close(number(&found, "energy_j"), attributed, 1e-9, "Arrow");
+    }
 }

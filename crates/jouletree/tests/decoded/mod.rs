@@ -132,7 +132,7 @@ fn numbers(fields: &[(u64, Field<'_>)], tag: u64) -> Vec<u64> {
 
 /// A complete event of a trace.
 #[derive(Debug)]
-pub struct Box {
+pub struct Slice {
     pub name: String,
     pub process: String,
     pub thread: String,
@@ -141,8 +141,8 @@ pub struct Box {
     pub args: Value,
 }
 
-/// A trace of Chrome's events: its boxes, and the watts of each process over time.
-pub fn chrome(bytes: &[u8]) -> (Vec<Box>, BTreeMap<String, Vec<(f64, f64)>>) {
+/// A trace of Chrome's events: its slices, and the watts of each process over time.
+pub fn chrome(bytes: &[u8]) -> (Vec<Slice>, BTreeMap<String, Vec<(f64, f64)>>) {
     let document: Value = serde_json::from_slice(bytes).expect("JSON");
     let events = document["traceEvents"].as_array().expect("a list of events");
     let number = |event: &Value, key: &str| event[key].as_f64().unwrap_or_else(|| panic!("no {key}: {event}"));
@@ -157,7 +157,7 @@ pub fn chrome(bytes: &[u8]) -> (Vec<Box>, BTreeMap<String, Vec<(f64, f64)>>) {
             other => panic!("{other:?}"),
         }
     }
-    let (mut boxes, mut power) = (Vec::new(), BTreeMap::<String, Vec<(f64, f64)>>::new());
+    let (mut slices, mut power) = (Vec::new(), BTreeMap::<String, Vec<(f64, f64)>>::new());
     for event in events {
         let process = || processes[&(number(event, "pid") as i64)].clone();
         match event["ph"].as_str() {
@@ -166,7 +166,7 @@ pub fn chrome(bytes: &[u8]) -> (Vec<Box>, BTreeMap<String, Vec<(f64, f64)>>) {
                 let point = (number(event, "ts"), number(&event["args"], "watts"));
                 power.entry(process()).or_default().push(point);
             }
-            Some("X") => boxes.push(Box {
+            Some("X") => slices.push(Slice {
                 name: text(&event["name"]),
                 process: process(),
                 thread: threads[&(number(event, "pid") as i64, number(event, "tid") as i64)].clone(),
@@ -177,8 +177,8 @@ pub fn chrome(bytes: &[u8]) -> (Vec<Box>, BTreeMap<String, Vec<(f64, f64)>>) {
             other => panic!("phase {other:?}"),
         }
     }
-    assert!(boxes.iter().all(|event| event.start_us >= 0.0 && event.duration_us >= 0.0));
-    (boxes, power)
+    assert!(slices.iter().all(|event| event.start_us >= 0.0 && event.duration_us >= 0.0));
+    (slices, power)
 }
 
 /// A thread of a Firefox profile: the stack and the weight of each sample, the outermost frame first.
