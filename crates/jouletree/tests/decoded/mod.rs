@@ -120,7 +120,8 @@ fn numbers(fields: &[(u64, Field<'_>)], tag: u64) -> Vec<u64> {
     for (_, field) in fields.iter().filter(|(found, _)| *found == tag) {
         match field {
             Field::Number(number) => numbers.push(*number),
-            Field::Bytes(mut packed) => {
+            Field::Bytes(packed) => {
+                let mut packed = *packed;
                 while !packed.is_empty() {
                     numbers.push(varint(&mut packed));
                 }
