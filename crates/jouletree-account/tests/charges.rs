@@ -12,6 +12,9 @@ use proptest::prelude::*;
 
 const OPS: u32 = 5;
 
+/// Whether a lane is on the GPU, and the start, duration and operation of each of its events.
+type LaneOf = (bool, Vec<(i64, i64, u32)>);
+
 /// Sums up what it is told.
 #[derive(Default)]
 struct Told {
@@ -49,7 +52,7 @@ fn device(name: &str) -> Device {
     name.parse().unwrap()
 }
 
-fn trace_of(lanes: &[(bool, Vec<(i64, i64, u32)>)]) -> Trace {
+fn trace_of(lanes: &[LaneOf]) -> Trace {
     let mut trace = Trace::default();
     for op in 0..OPS {
         trace.ops.intern(Op::new(format!("layer/{op}"), "MatMul", "", Pass::Forward));
@@ -96,7 +99,7 @@ fn assert_same(trace: &Trace, power: &[Metered<'_>]) {
     assert!(close(told.stretched, total));
 }
 
-fn lanes(events: usize) -> impl Strategy<Value = Vec<(bool, Vec<(i64, i64, u32)>)>> {
+fn lanes(events: usize) -> impl Strategy<Value = Vec<LaneOf>> {
     let span = events as i64 * 12;
     let event = prop_oneof![
         (0..span, 0..40_i64, 0..OPS),

@@ -73,8 +73,7 @@ impl Books {
             }
         }
         let total: f64 = booked.iter().sum();
-        for ((id, op), (events, booked)) in footprint.ops.iter().zip(self.charged.iter().zip(&booked)) {
-            debug_assert_eq!(footprint.ops.get(id), Some(op));
+        for ((_, op), (events, booked)) in footprint.ops.iter().zip(self.charged.iter().zip(&booked)) {
             // What is far below the whole is the difference of large sums.
             if (events - booked).abs() > 1e-6 * booked + 1e-12 * total {
                 let (events, footprint) = (Joules(*events), Joules(*booked));

@@ -142,8 +142,11 @@ pub struct Slice {
     pub args: Value,
 }
 
+/// The time in microseconds and the watts of each point of a counter, by process.
+pub type Watts = BTreeMap<String, Vec<(f64, f64)>>;
+
 /// A trace of Chrome's events: its slices, and the watts of each process over time.
-pub fn chrome(bytes: &[u8]) -> (Vec<Slice>, BTreeMap<String, Vec<(f64, f64)>>) {
+pub fn chrome(bytes: &[u8]) -> (Vec<Slice>, Watts) {
     let document: Value = serde_json::from_slice(bytes).expect("JSON");
     let events = document["traceEvents"].as_array().expect("a list of events");
     let number = |event: &Value, key: &str| event[key].as_f64().unwrap_or_else(|| panic!("no {key}: {event}"));
@@ -158,7 +161,7 @@ pub fn chrome(bytes: &[u8]) -> (Vec<Slice>, BTreeMap<String, Vec<(f64, f64)>>) {
             other => panic!("{other:?}"),
         }
     }
-    let (mut slices, mut power) = (Vec::new(), BTreeMap::<String, Vec<(f64, f64)>>::new());
+    let (mut slices, mut power) = (Vec::new(), Watts::new());
     for event in events {
         let process = || processes[&(number(event, "pid") as i64)].clone();
         match event["ph"].as_str() {
