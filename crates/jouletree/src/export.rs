@@ -15,15 +15,16 @@ use crate::{Outcome, inputs, print_warnings, run};
 
 pub const EXAMPLES: &str = "\
 Examples:
-  jouletree export RUN --to speedscope             RUN.speedscope.json: flame graphs, for https://www.speedscope.app
-  jouletree export RUN --to perfetto               RUN.perfetto.json: what ran when, with joules and watts, for
-                                                   https://ui.perfetto.dev or chrome://tracing
-  jouletree export RUN --to firefox                RUN.firefox.json: the same, for https://profiler.firefox.com
-  jouletree export RUN --to pprof -o bert.pb.gz    for `go tool pprof -http : bert.pb.gz`, or Pyroscope
+  jouletree export RUN --to speedscope             flame graphs: open RUN.speedscope.json at
+                                                   https://www.speedscope.app
+  jouletree export RUN --to perfetto               what ran when, with joules and watts: open
+                                                   RUN.perfetto.json at https://ui.perfetto.dev
+  jouletree export RUN --to firefox                the same, for https://profiler.firefox.com
+  jouletree export RUN --to pprof -o bert.pb.gz    for `go tool pprof -http : bert.pb.gz`
   jouletree export RUN --to collapsed -o - | flamegraph.pl --countname µJ > bert.svg
-  jouletree export RUN --to csv -o - | head        operations, the largest first; parquet for data frames
+  jouletree export RUN --to csv -o - | head        operations, the largest first
 
-docs/export.md says what each file holds and in which units. A file that exists is never overwritten.";
+docs/export.md says what each file holds, in which units. What exists is never overwritten.";
 
 #[derive(Args)]
 pub struct ExportArgs {
@@ -40,7 +41,7 @@ pub struct ExportArgs {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FormatArg {
-    /// speedscope: flame graphs of joules and of time
+    /// Flame graphs of joules and of time
     Speedscope,
     /// Folded stacks in microjoules, for flamegraph.pl and inferno
     Collapsed,
