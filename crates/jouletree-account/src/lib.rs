@@ -5,6 +5,7 @@
 
 mod account;
 mod activity;
+mod charges;
 mod cursor;
 mod energy_index;
 mod merge;
@@ -16,6 +17,7 @@ mod tally;
 
 pub use account::{AccountError, Metered, Semantics, account, tally_device};
 pub use activity::{Activity, activity};
+pub use charges::{Charge, ChargeVisitor, charge_events};
 pub use energy_index::EnergyIndex;
 pub use rules::{Rule, RuleError, energy_series};
 pub use tally::{OpTally, StepTally, Tally};
@@ -33,6 +35,7 @@ mod tef;
 mod tree;
 
 pub use flow::{Arrow, TensorEdge, tensor_edges};
+pub use paths::components;
 pub use shares::Shares;
 pub use spreads::Spreads;
 pub use summarize::{Folding, t2a};

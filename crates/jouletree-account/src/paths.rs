@@ -12,8 +12,8 @@ pub(crate) const ROOT: usize = 0;
 /// component stay below the 128 that serde_json reads back. Models nest some fifteen deep.
 pub(crate) const MAX_DEPTH: usize = 50;
 
-/// The components of a path, empty ones left out.
-pub(crate) fn components(path: &str) -> impl Iterator<Item = &str> {
+/// The components of a path, empty ones left out: at most 50, the last of which holds whatever is left.
+pub fn components(path: &str) -> impl Iterator<Item = &str> {
     let mut rest = path.trim_matches('/');
     let mut depth = 0;
     iter::from_fn(move || {

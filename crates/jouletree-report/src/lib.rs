@@ -4,6 +4,7 @@
 //! and the figures draw it; exports write one run for another program. Nothing here computes energy.
 
 mod diagram;
+pub mod export;
 mod page;
 mod study;
 mod told;

@@ -35,6 +35,9 @@ pub enum Command {
     /// Say what can be measured on this machine, what not, and which command would change that
     #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(DoctorArgs),
+    /// Write a run for another program: speedscope, pprof, Perfetto, Firefox Profiler, spreadsheets
+    #[command(after_help = crate::export::EXAMPLES)]
+    Export(crate::export::ExportArgs),
     /// Say what a trace file is, what it holds and what is missing for accounting
     #[command(after_help = INSPECT_EXAMPLES)]
     Inspect(InspectArgs),

@@ -8,6 +8,7 @@ mod colour;
 mod columns;
 mod daemon;
 mod doctor;
+mod export;
 mod inputs;
 mod inspect;
 mod json;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         Command::Attend(arguments) => attend::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Daemon(arguments) => daemon::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Doctor(arguments) => doctor::run(&arguments).map(ExitCode::from),
+        Command::Export(arguments) => export::run(&arguments).map(ExitCode::from),
         Command::Inspect(arguments) => inspect::run(&arguments).map(ExitCode::from),
         Command::Record(arguments) => record::run(&arguments),
         Command::Report(arguments) => report::run(&arguments).map(ExitCode::from),

@@ -1,0 +1,225 @@
+//! `jouletree export`: a run as a file that other programs open.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+use jouletree_model::{Footprint, Trace, Warning};
+use jouletree_report::export::{self, Content, ExportError, Format};
+use jouletree_run::{EnergyOf, MeteredSeries, RunError, RunFolder};
+
+use crate::{Outcome, inputs, print_warnings, run};
+
+pub const EXAMPLES: &str = "\
+Examples:
+  jouletree export RUN --to speedscope             flame graphs: open RUN.speedscope.json at
+                                                   https://www.speedscope.app
+  jouletree export RUN --to perfetto               what ran when, with joules and watts: open
+                                                   RUN.perfetto.json at https://ui.perfetto.dev
+  jouletree export RUN --to firefox                the same, for https://profiler.firefox.com
+  jouletree export RUN --to pprof -o bert.pb.gz    for `go tool pprof -http : bert.pb.gz`
+  jouletree export RUN --to collapsed -o - | flamegraph.pl --countname µJ > bert.svg
+  jouletree export RUN --to csv -o - | head        operations, the largest first
+
+docs/export.md says what each file holds, in which units. What exists is never overwritten.";
+
+#[derive(Args)]
+pub struct ExportArgs {
+    /// A run folder
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+    /// For which program
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub to: FormatArg,
+    /// The new file, or - for standard output; by default one in this folder that is named after the run
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FormatArg {
+    /// Flame graphs of joules and of time
+    Speedscope,
+    /// Folded stacks in microjoules, for flamegraph.pl and inferno
+    Collapsed,
+    /// pprof and Pyroscope: joules, time and counts
+    Pprof,
+    /// Perfetto and Chrome: every event with its joules, and watts over time
+    #[value(alias = "chrome")]
+    Perfetto,
+    /// Firefox Profiler: operations over time, and power tracks
+    Firefox,
+    /// A table for spreadsheets
+    Csv,
+    /// A table for data frames
+    Parquet,
+}
+
+/// Runs the command.
+pub fn run(arguments: &ExportArgs) -> Result<Outcome> {
+    let format = Format::from(arguments.to);
+    let run = run::opened(&arguments.run)?;
+    let name = name_of(&arguments.run);
+    let target = Target::new(arguments.output.as_deref(), &name, format)?;
+    let source = Source::read(&run, format)?;
+    let content = Content {
+        name: &name,
+        footprint: &source.footprint,
+        trace: &source.trace,
+        power: &source.power,
+        is_exact: source.is_exact,
+    };
+    target.write(|output| export::write(format, &content, output))?;
+    let warnings = source.warnings(&run);
+    print_warnings(&warnings);
+    Ok(Outcome { warnings, strict: false })
+}
+
+/// What a run is called: the name of its folder.
+fn name_of(run: &Path) -> String {
+    let whole = run.canonicalize().unwrap_or_else(|_| run.to_owned());
+    whole.file_name().unwrap_or(OsStr::new("run")).to_string_lossy().into_owned()
+}
+
+/// What is read of a run.
+struct Source {
+    footprint: Footprint,
+    trace: Trace,
+    power: Vec<MeteredSeries>,
+    is_exact: bool,
+}
+
+impl Source {
+    /// Reads what a format needs; the events of a run are by far the largest part of it.
+    fn read(run: &RunFolder, format: Format) -> Result<Source> {
+        let accounting = run.manifest().accounting.as_ref();
+        let is_exact = accounting.is_none_or(|accounting| accounting.semantics == "exact");
+        let footprint = match run.read_footprint() {
+            Err(RunError::OnlyRecorded(_)) if format.shows_events() => Footprint::default(),
+            read => read?,
+        };
+        if !format.shows_events() {
+            return Ok(Source { footprint, trace: Trace::default(), power: Vec::new(), is_exact });
+        }
+        let energy = accounting.map_or(EnergyOf::Device, |accounting| accounting.energy);
+        let power = inputs::accounted(run.read_power()?, energy);
+        let trace = match accounting {
+            Some(_) => run.read_trace(rayon::current_num_threads())?,
+            None => Trace::default(),
+        };
+        Ok(Source { footprint, trace, power, is_exact })
+    }
+
+    /// What the user should know about the file.
+    fn warnings(&self, run: &RunFolder) -> Vec<Warning> {
+        if self.is_exact || self.trace.lanes.is_empty() {
+            return Vec::new();
+        }
+        let message = "accounted with --semantics paper, which knows no single events: those in the file are charged \
+                       by the exact rule, and their joules do not sum up to what `jouletree show` says";
+        vec![Warning::new(run.path().display().to_string(), message)]
+    }
+}
+
+/// Where the file goes.
+enum Target {
+    Standard,
+    File(PathBuf),
+}
+
+impl Target {
+    fn new(output: Option<&Path>, name: &str, format: Format) -> Result<Target> {
+        if output == Some(Path::new("-")) {
+            if format.is_binary() && io::stdout().is_terminal() {
+                bail!(
+                    "this format is no text for a terminal: name a file with -o FILE, or redirect standard output"
+                );
+            }
+            return Ok(Target::Standard);
+        }
+        let path = output.map_or_else(|| PathBuf::from(format!("{name}{}", format.suffix())), Path::to_owned);
+        check_free(&path)?;
+        Ok(Target::File(path))
+    }
+
+    /// Writes the file, which appears whole or not at all.
+    fn write(&self, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), ExportError>) -> Result<()> {
+        let path = match self {
+            Target::Standard => return to_standard_output(write),
+            Target::File(path) => path,
+        };
+        let partial = Partial::beside(path)?;
+        let mut output = BufWriter::with_capacity(BUFFER, &partial.file);
+        write(&mut output).with_context(|| format!("{}: not written", path.display()))?;
+        drop(output);
+        partial.become_whole(path)?;
+        eprintln!("wrote {}", path.display());
+        Ok(())
+    }
+}
+
+const BUFFER: usize = 1 << 18;
+
+fn to_standard_output(write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), ExportError>) -> Result<()> {
+    match write(&mut BufWriter::with_capacity(BUFFER, io::stdout())) {
+        // A reader that has seen enough is no error.
+        Err(ExportError::Io(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("cannot write to standard output"),
+    }
+}
+
+fn check_free(path: &Path) -> Result<()> {
+    if path.symlink_metadata().is_ok() {
+        bail!(RunError::Exists(path.to_owned()));
+    }
+    Ok(())
+}
+
+/// A file that is being written, under a name nobody looks at; removed unless it becomes whole.
+struct Partial {
+    path: PathBuf,
+    file: File,
+}
+
+impl Partial {
+    fn beside(path: &Path) -> Result<Partial> {
+        let name = path.file_name().with_context(|| format!("{}: not the name of a file", path.display()))?;
+        let partial = path.with_file_name(format!(".{}.partial-{}", name.to_string_lossy(), std::process::id()));
+        // One that is left from a dead process of the same number is written over.
+        let file = File::create(&partial)
+            .with_context(|| format!("{}: cannot create the file; is its folder there?", path.display()))?;
+        Ok(Partial { path: partial, file })
+    }
+
+    fn become_whole(self, path: &Path) -> Result<()> {
+        self.file.sync_all().with_context(|| format!("{}: cannot write to the disk", path.display()))?;
+        // Somebody may have been faster.
+        check_free(path)?;
+        fs::rename(&self.path, path)
+            .with_context(|| format!("{}: cannot rename the finished file", path.display()))
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // After the renaming there is nothing of this name. A failure here must not hide the error that led here.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+impl From<FormatArg> for Format {
+    fn from(format: FormatArg) -> Format {
+        match format {
+            FormatArg::Speedscope => Format::Speedscope,
+            FormatArg::Collapsed => Format::Collapsed,
+            FormatArg::Pprof => Format::Pprof,
+            FormatArg::Perfetto => Format::Perfetto,
+            FormatArg::Firefox => Format::Firefox,
+            FormatArg::Csv => Format::Csv,
+            FormatArg::Parquet => Format::Parquet,
+        }
+    }
+}
