@@ -9,9 +9,9 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use jouletree_model::{Footprint, Trace, Warning};
 use jouletree_report::export::{self, Content, ExportError, Format};
-use jouletree_run::{EnergyOf, MeteredSeries, RunError, RunFolder};
+use jouletree_run::{EnergyOf, MeteredSeries, RunError, RunFolder, accounted};
 
-use crate::{Outcome, inputs, print_warnings, run};
+use crate::{Outcome, print_warnings, run};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -105,7 +105,7 @@ impl Source {
             return Ok(Source { footprint, trace: Trace::default(), power: Vec::new(), is_exact });
         }
         let energy = accounting.map_or(EnergyOf::Device, |accounting| accounting.energy);
-        let power = inputs::accounted(run.read_power()?, energy);
+        let power = accounted(run.read_power()?, energy);
         let trace = match accounting {
             Some(_) => run.read_trace(rayon::current_num_threads())?,
             None => Trace::default(),
