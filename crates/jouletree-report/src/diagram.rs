@@ -12,12 +12,27 @@ use jouletree_model::Pass;
 
 /// The size of a box.
 pub const BOX: (f64, f64) = (168.0, 58.0);
-/// The distance between boxes beside each other, and between ranks.
-const GAP: (f64, f64) = (26.0, 34.0);
 /// So many parts have a box of their own, the largest; the others share one.
 const MOST_BOXES: usize = 48;
-/// Parts without data flow stand in rows of so many, unless the rest is wider.
-const IN_A_ROW: usize = 4;
+
+/// How large things are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Measures {
+    /// The size of a box.
+    pub box_size: (f64, f64),
+    /// The distance between boxes beside each other, and between ranks.
+    pub gap: (f64, f64),
+    /// The distance between arrows beside each other.
+    pub arrow_gap: f64,
+    /// So many parts have a box of their own, the largest; the others share one.
+    pub most_boxes: usize,
+    /// Parts without data flow stand in rows of so many, unless the rest is wider.
+    pub in_a_row: usize,
+}
+
+/// On the page.
+const ON_PAGE: Measures =
+    Measures { box_size: BOX, gap: (26.0, 34.0), arrow_gap: 10.0, most_boxes: MOST_BOXES, in_a_row: 4 };
 
 /// Where the parts of a layer stand.
 #[derive(Debug, Clone, PartialEq)]
@@ -111,10 +126,16 @@ impl Flow {
 impl Diagram {
     /// The diagram of a layer; `None` when nothing is in it.
     pub fn of(layer: &EnergyTree) -> Option<Diagram> {
+        Diagram::measured(layer, &ON_PAGE)
+    }
+
+    /// The diagram of a layer with other measures than those of the page.
+    pub(crate) fn measured(layer: &EnergyTree, measures: &Measures) -> Option<Diagram> {
         if layer.children.is_empty() {
             return None;
         }
-        let shown = if layer.children.len() > MOST_BOXES { MOST_BOXES - 1 } else { layer.children.len() };
+        let most = measures.most_boxes.max(1);
+        let shown = if layer.children.len() > most { most - 1 } else { layer.children.len() };
         let mut parts: Vec<Part> = (0..shown).map(Part::Child).collect();
         let others = (shown < layer.children.len()).then_some(Part::Others(shown));
         parts.extend(others);
@@ -128,9 +149,9 @@ impl Diagram {
             is_joined[*to] = true;
         }
         let mut places: Vec<Place> = parts.into_iter().map(|part| Place { part, at: (0.0, 0.0) }).collect();
-        let (mut size, routes) = laid_out(&mut places, &is_joined, &flows);
+        let (mut size, routes) = laid_out(&mut places, &is_joined, &flows, measures);
         let alone = places.iter_mut().zip(is_joined).filter(|(_, is_joined)| !is_joined).map(|(place, _)| place);
-        in_rows(alone.collect(), &mut size);
+        in_rows(alone.collect(), &mut size, measures);
         Some(Diagram { size, places, routes })
     }
 }
@@ -168,14 +189,16 @@ fn laid_out(
     places: &mut [Place],
     is_joined: &[bool],
     flows: &BTreeMap<(usize, usize), Heads>,
+    measures: &Measures,
 ) -> ((f64, f64), Vec<Route>) {
     if flows.is_empty() {
         return ((0.0, 0.0), Vec::new());
     }
+    let (wide, high) = measures.box_size;
     let mut graph: Graph<NodeLabel, EdgeLabel> =
         Graph::with_options(GraphOptions { directed: true, multigraph: false, compound: false });
     for number in (0..places.len()).filter(|number| is_joined[*number]) {
-        let label = NodeLabel { width: BOX.0, height: BOX.1, ..NodeLabel::default() };
+        let label = NodeLabel { width: wide, height: high, ..NodeLabel::default() };
         graph.set_node(number.to_string(), Some(label));
     }
     for ((from, to), heads) in flows {
@@ -183,13 +206,14 @@ fn laid_out(
         let label = EdgeLabel { weight, ..EdgeLabel::default() };
         graph.set_edge(from.to_string(), to.to_string(), Some(label), None);
     }
-    let options = LayoutOptions { nodesep: GAP.0, ranksep: GAP.1, edgesep: 10.0, ..LayoutOptions::default() };
+    let (nodesep, ranksep) = measures.gap;
+    let options = LayoutOptions { nodesep, ranksep, edgesep: measures.arrow_gap, ..LayoutOptions::default() };
     layout(&mut graph, Some(options));
     let mut size = (0.0_f64, 0.0_f64);
     for (number, place) in places.iter_mut().enumerate() {
         if let Some(node) = graph.node(&number.to_string()) {
             place.at = (node.x.unwrap_or(0.0), node.y.unwrap_or(0.0));
-            size = (size.0.max(place.at.0 + BOX.0 / 2.0), size.1.max(place.at.1 + BOX.1 / 2.0));
+            size = (size.0.max(place.at.0 + wide / 2.0), size.1.max(place.at.1 + high / 2.0));
         }
     }
     let route = |((from, to), heads): (&(usize, usize), &Heads)| {
@@ -206,20 +230,21 @@ fn laid_out(
 }
 
 /// Places boxes in rows below what is there.
-fn in_rows(alone: Vec<&mut Place>, size: &mut (f64, f64)) {
+fn in_rows(alone: Vec<&mut Place>, size: &mut (f64, f64), measures: &Measures) {
     if alone.is_empty() {
         return;
     }
-    let (width, height) = (BOX.0 + GAP.0, BOX.1 + GAP.1);
-    let fitting = ((size.0 + GAP.0) / width).floor() as usize;
-    let in_a_row = fitting.max(IN_A_ROW).min(alone.len());
-    let top = if size.1 > 0.0 { size.1 + GAP.1 } else { 0.0 };
+    let ((wide, high), gap) = (measures.box_size, measures.gap);
+    let (width, height) = (wide + gap.0, high + gap.1);
+    let fitting = ((size.0 + gap.0) / width).floor() as usize;
+    let in_a_row = fitting.max(measures.in_a_row).min(alone.len());
+    let top = if size.1 > 0.0 { size.1 + gap.1 } else { 0.0 };
     let rows = alone.len().div_ceil(in_a_row);
     for (number, place) in alone.into_iter().enumerate() {
         let (row, column) = (number / in_a_row, number % in_a_row);
-        place.at = (column as f64 * width + BOX.0 / 2.0, top + row as f64 * height + BOX.1 / 2.0);
+        place.at = (column as f64 * width + wide / 2.0, top + row as f64 * height + high / 2.0);
     }
-    *size = (size.0.max(in_a_row as f64 * width - GAP.0), top + rows as f64 * height - GAP.1);
+    *size = (size.0.max(in_a_row as f64 * width - gap.0), top + rows as f64 * height - gap.1);
 }
 
 #[cfg(test)]

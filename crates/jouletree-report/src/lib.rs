@@ -4,11 +4,13 @@
 //! and the figures draw it; exports write one run for another program. Nothing here computes energy.
 
 mod diagram;
+mod figures;
 mod page;
 mod study;
 mod told;
 
 pub use diagram::{Diagram, Flow, Heads, Part, Place, Route};
+pub use figures::{Figure, FigureChoice, FigureError, FigureFormat, Figures};
 pub use page::page;
 pub use study::{
     DeviceTotal, Moment, PowerTrack, PowerView, Provenance, Ranked, StageTotal, StepView, Study, StudyError,

@@ -1,0 +1,195 @@
+//! The energy distribution diagram of a layer on paper: round boxes for layers, sharp ones for tensors, arrows for data flow.
+//!
+//! Arrows leave and enter boxes above and below, bend only between ranks, and pass other boxes upright: none crosses a box.
+
+use jouletree_account::EnergyTree;
+use jouletree_model::Pass;
+
+use super::axes::{COLUMN, PAGE, SMALL, TEXT, honesty, kinds, pen, small_pen};
+use super::scale::{Scale, percent};
+use super::svg::{Anchor, Area, Pen, Picture, Stroke, Way};
+use super::{colour, font};
+use crate::Study;
+use crate::diagram::{Diagram, Flow, Measures, Part, Route};
+
+const BOX: (f64, f64) = (64.0, 31.0);
+const MEASURES: Measures =
+    Measures { box_size: BOX, gap: (8.0, 17.0), arrow_gap: 6.0, most_boxes: 40, in_a_row: 3 };
+/// How many boxes there are, at most, until the diagram fits on a page.
+const BOXES: [usize; 9] = [40, 32, 24, 18, 14, 10, 7, 5, 3];
+/// A figure may be this high.
+const HIGHEST: f64 = 600.0;
+/// A name in a box has room for so many lines.
+const NAME_LINES: usize = 2;
+/// Room at the edges.
+const EDGE: f64 = 3.0;
+/// The length of an arrow's head.
+const HEAD: f64 = 4.2;
+
+/// The figure; `None` when the layer has no parts or used nothing in this pass.
+pub fn distribution(study: &Study, layer: &EnergyTree, pass: Option<Pass>) -> Option<String> {
+    let total = energy(layer, pass);
+    if !total.is_finite() || total <= 0.0 {
+        return None;
+    }
+    let diagram = fitting(layer)?;
+    let width = if diagram.size.0 <= COLUMN - 2.0 * EDGE { COLUMN } else { PAGE.max(diagram.size.0 + 2.0 * EDGE) };
+    let mut picture = Picture::new(width);
+    let top = heading(&mut picture, study, layer, pass);
+    let shift = ((width - diagram.size.0) / 2.0, top);
+    for route in &diagram.routes {
+        draw_route(&mut picture, &diagram, route, pass, shift);
+    }
+    for place in &diagram.places {
+        let (name, used, is_round) = match place.part {
+            Part::Child(number) => match layer.children.get(number) {
+                Some(child) => (child.name.clone(), energy(child, pass), child.is_composite()),
+                None => continue,
+            },
+            Part::Own => ("itself".to_owned(), own(layer, pass), false),
+            Part::Others(from) => {
+                let others = layer.children.get(from..).unwrap_or_default();
+                let used = others.iter().map(|other| energy(other, pass)).sum();
+                (format!("{} others", others.len()), used, true)
+            }
+        };
+        let middle = (place.at.0 + shift.0, place.at.1 + shift.1);
+        draw_box(&mut picture, &name, used / total, is_round, middle);
+    }
+    let name = if layer.path.is_empty() { "everything" } else { &layer.path };
+    Some(picture.finish(top + diagram.size.1 + EDGE, &format!("Energy distribution of {name}")))
+}
+
+/// What a layer used in a pass, or in all.
+pub fn energy(layer: &EnergyTree, pass: Option<Pass>) -> f64 {
+    pass.map_or(layer.energy, |pass| layer.passes.get(&pass)).0
+}
+
+fn own(layer: &EnergyTree, pass: Option<Pass>) -> f64 {
+    match pass {
+        None => layer.own.0,
+        Some(_) => {
+            let inside: f64 = layer.children.iter().map(|child| energy(child, pass)).sum();
+            (energy(layer, pass) - inside).max(0.0)
+        }
+    }
+}
+
+/// The diagram with as many boxes as a page has room for.
+fn fitting(layer: &EnergyTree) -> Option<Diagram> {
+    let fits = |diagram: &Diagram| diagram.size.0 <= PAGE - 2.0 * EDGE && diagram.size.1 <= HIGHEST;
+    let mut last = None;
+    for most_boxes in BOXES {
+        let in_a_row = if layer.children.len().min(most_boxes) > 9 { 7 } else { 3 };
+        let diagram = Diagram::measured(layer, &Measures { most_boxes, in_a_row, ..MEASURES })?;
+        if fits(&diagram) {
+            return Some(diagram);
+        }
+        last = Some(diagram);
+    }
+    last
+}
+
+/// Says what is shown; tells where the diagram begins.
+fn heading(picture: &mut Picture, study: &Study, layer: &EnergyTree, pass: Option<Pass>) -> f64 {
+    let room = picture.width - 2.0 * EDGE;
+    let name = if layer.path.is_empty() { "all" } else { &layer.path };
+    picture.text(EDGE, EDGE + TEXT * 0.9, &font::fitted(name, room, TEXT), pen(Anchor::Start));
+    let used = energy(layer, pass);
+    let mut words = vec![Scale::within(used, "J", 1).value(used)];
+    words.extend(honesty(kinds(study)).map(str::to_owned));
+    let whole = energy(&study.tree, pass);
+    if !layer.path.is_empty() && whole > 0.0 {
+        words.push(format!("{} of all", percent(used / whole)));
+    }
+    words.extend(pass.map(|pass| format!("{pass} pass")));
+    let words = font::fitted(&words.join(", "), room, SMALL);
+    let baseline = EDGE + TEXT * (0.9 + font::LINE);
+    picture.text(EDGE, baseline, &words, small_pen(Anchor::Start));
+    baseline + SMALL
+}
+
+fn draw_box(picture: &mut Picture, name: &str, share: f64, is_round: bool, (x, y): (f64, f64)) {
+    let (fill, upon) = colour::of_share(share);
+    let area = Area { x: x - BOX.0 / 2.0, y: y - BOX.1 / 2.0, width: BOX.0, height: BOX.1 };
+    let radius = if is_round { 7.0 } else { 0.0 };
+    picture.rect(area, &fill, Some(Stroke::new(colour::INK, 0.7)), radius);
+    let mut lines = font::lines(name, BOX.0 - 5.0, SMALL, NAME_LINES);
+    lines.push(percent(share));
+    let line = SMALL * font::LINE;
+    let first = y - line * (lines.len() - 1) as f64 / 2.0 + SMALL * font::CAP / 2.0;
+    for (number, text) in lines.iter().enumerate() {
+        let pen = Pen { size: SMALL, colour: upon, anchor: Anchor::Middle };
+        picture.text(x, first + line * number as f64, text, pen);
+    }
+}
+
+/// Which ends of a route have heads, and whether it is drawn dashed; `None` when nothing flows along it in this pass.
+fn heads(route: &Route, pass: Option<Pass>) -> Option<(bool, bool, bool)> {
+    let ends = |flow: Flow| (route.heads.has(flow, false), route.heads.has(flow, true));
+    let is_any = |(along, against): &(bool, bool)| *along || *against;
+    let solid = |flow: Flow| Some(ends(flow)).filter(is_any).map(|(along, against)| (along, against, false));
+    match pass {
+        Some(Pass::Forward) => solid(Flow::Forward),
+        Some(Pass::Backward) => solid(Flow::Backward),
+        Some(Pass::Optimizer) => solid(Flow::Between),
+        None => solid(Flow::Forward).or_else(|| {
+            let (backward, between) = (ends(Flow::Backward), ends(Flow::Between));
+            Some((backward.0 || between.0, backward.1 || between.1, true)).filter(|(a, b, _)| *a || *b)
+        }),
+    }
+}
+
+fn draw_route(picture: &mut Picture, diagram: &Diagram, route: &Route, pass: Option<Pass>, shift: (f64, f64)) {
+    let Some((at_end, at_start, is_dashed)) = heads(route, pass) else { return };
+    let (Some(from), Some(to)) = (diagram.places.get(route.from), diagram.places.get(route.to)) else { return };
+    let points = upright(diagram, route, from.at, to.at);
+    let points: Vec<(f64, f64)> = points.into_iter().map(|(x, y)| (x + shift.0, y + shift.1)).collect();
+    let (Some(first), Some(last)) = (points.first().copied(), points.last().copied()) else { return };
+    let down = if last.1 >= first.1 { 1.0 } else { -1.0 };
+    let ink = if is_dashed { colour::GREY } else { colour::INK };
+    let stroke = Stroke { colour: ink, width: if is_dashed { 0.5 } else { 0.7 }, is_dashed };
+    let start = (first.0, first.1 + if at_start { HEAD * 0.8 * down } else { 0.0 });
+    let end = (last.0, last.1 - if at_end { HEAD * 0.8 * down } else { 0.0 });
+    let mut way = Way::from(start);
+    let mut at = start;
+    let inner = points.get(1..points.len() - 1).unwrap_or_default();
+    for (number, next) in inner.iter().copied().chain([end]).enumerate() {
+        // Between ranks it bends, beside boxes it is straight.
+        if number % 2 == 0 { way.bend(at, next) } else { way.line(next) }
+        at = next;
+    }
+    picture.path(&way, "none", Some(stroke));
+    if at_end {
+        draw_head(picture, last, down, ink);
+    }
+    if at_start {
+        draw_head(picture, first, -down, ink);
+    }
+}
+
+/// The way of a route: pairs of points, from each of which it goes to the next rank.
+fn upright(diagram: &Diagram, route: &Route, from: (f64, f64), to: (f64, f64)) -> Vec<(f64, f64)> {
+    let half = BOX.1 / 2.0;
+    let down = if to.1 >= from.1 { 1.0 } else { -1.0 };
+    let is_beside_boxes = |y: f64| diagram.places.iter().any(|place| (place.at.1 - y).abs() < half);
+    let is_between = |y: f64| (y - from.1) * down > half && (to.1 - y) * down > half;
+    let passed: Vec<(f64, f64)> =
+        route.points.iter().copied().filter(|(_, y)| is_between(*y) && is_beside_boxes(*y)).collect();
+    // Arrows leave towards where they go, so that few lie on each other.
+    let port = |of: (f64, f64), towards: f64| of.0 + (towards - of.0).clamp(-BOX.0 * 0.3, BOX.0 * 0.3) * 0.6;
+    let next = passed.first().map_or(to.0, |(x, _)| *x);
+    let before = passed.last().map_or(from.0, |(x, _)| *x);
+    let mut points = vec![(port(from, next), from.1 + half * down)];
+    points.extend(passed.iter().flat_map(|(x, y)| [(*x, y - half * down), (*x, y + half * down)]));
+    points.push((port(to, before), to.1 - half * down));
+    points
+}
+
+fn draw_head(picture: &mut Picture, tip: (f64, f64), down: f64, ink: &str) {
+    let mut way = Way::from(tip);
+    way.line((tip.0 - HEAD * 0.42, tip.1 - HEAD * down));
+    way.line((tip.0 + HEAD * 0.42, tip.1 - HEAD * down));
+    way.close();
+    picture.path(&way, ink, None);
+}
