@@ -3,7 +3,7 @@
 //! The layered layout is dagre's. Parts without data flow stand in rows below. Forward and backward passes share one
 //! layout, so that parts stay where they are when one is chosen.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use dagre::graph::{Graph, GraphOptions};
 use dagre::{EdgeLabel, LayoutOptions, NodeLabel, layout};
@@ -157,6 +157,8 @@ impl Diagram {
 }
 
 /// The data flow between boxes, each pair once, in the direction in which it is drawn: downwards with the forward pass.
+///
+/// There are no cycles: where data flows in a circle, the least of it is drawn upwards.
 fn flows(layer: &EnergyTree, shown: usize) -> BTreeMap<(usize, usize), Heads> {
     // Those that share a box are one.
     let numbers: HashMap<&str, usize> = layer
@@ -165,23 +167,91 @@ fn flows(layer: &EnergyTree, shown: usize) -> BTreeMap<(usize, usize), Heads> {
         .enumerate()
         .map(|(number, child)| (child.name.as_str(), number.min(shown)))
         .collect();
-    let mut pairs: BTreeMap<(usize, usize), Heads> = BTreeMap::new();
+    let mut pairs: BTreeMap<(usize, usize), Pair> = BTreeMap::new();
     for arrow in &layer.edges {
         let (Some(from), Some(to)) = (numbers.get(arrow.from.as_str()), numbers.get(arrow.to.as_str())) else {
             continue;
         };
         if from != to {
-            pairs.entry((*from.min(to), *from.max(to))).or_default().add(Flow::of(arrow), from > to);
+            pairs.entry((*from.min(to), *from.max(to))).or_default().add(arrow, from > to);
         }
     }
-    let directed = |((low, high), heads): ((usize, usize), Heads)| {
-        let is_down = heads.has(Flow::Forward, false)
-            || !heads.has(Flow::Forward, true)
-                && (heads.has(Flow::Backward, true)
-                    || !heads.has(Flow::Backward, false) && heads.has(Flow::Between, false));
-        if is_down { ((low, high), heads) } else { ((high, low), heads.turned()) }
+    // Siblings that are numbered run in this order, whatever constants a framework lets them share.
+    let order = |from: usize, to: usize| -> Option<bool> {
+        let (stem, number) = numbered(&layer.children.get(from).filter(|_| from < shown)?.name)?;
+        let (other, another) = numbered(&layer.children.get(to).filter(|_| to < shown)?.name)?;
+        (stem == other && number != another).then_some(number < another)
     };
-    pairs.into_iter().map(directed).collect()
+    let mut directed: Vec<((usize, usize), Pair)> = pairs
+        .into_iter()
+        .map(|((low, high), pair)| match order(low, high).unwrap_or_else(|| pair.is_down()) {
+            true => ((low, high), pair),
+            false => ((high, low), pair.turned()),
+        })
+        .collect();
+    // Otherwise the forward pass tells the order, by what flows most; small parts, which prepare what large ones use, come
+    // first.
+    directed
+        .sort_by_key(|((from, to), pair)| std::cmp::Reverse((order(*from, *to).is_some(), pair.forward.0, *from)));
+    let mut below: HashMap<usize, Vec<usize>> = HashMap::new();
+    let mut flows = BTreeMap::new();
+    for ((from, to), pair) in directed {
+        let (from, to, pair) = if leads(&below, to, from) { (to, from, pair.turned()) } else { (from, to, pair) };
+        below.entry(from).or_default().push(to);
+        flows.insert((from, to), pair.heads);
+    }
+    flows
+}
+
+/// A name that ends with a number, in two.
+fn numbered(name: &str) -> Option<(&str, u64)> {
+    let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    Some((stem, name.get(stem.len()..)?.parse().ok()?))
+}
+
+/// What flows between two boxes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Pair {
+    heads: Heads,
+    /// How many arrows of the forward pass there are, along and against.
+    forward: (u64, u64),
+}
+
+impl Pair {
+    fn add(&mut self, arrow: &Arrow, is_against: bool) {
+        let flow = Flow::of(arrow);
+        self.heads.add(flow, is_against);
+        if flow == Flow::Forward {
+            let count = if is_against { &mut self.forward.1 } else { &mut self.forward.0 };
+            *count = count.saturating_add(arrow.count);
+        }
+    }
+
+    fn turned(self) -> Pair {
+        Pair { heads: self.heads.turned(), forward: (self.forward.1, self.forward.0) }
+    }
+
+    /// Whether it is drawn along rather than against.
+    fn is_down(&self) -> bool {
+        let has = |flow, is_against| self.heads.has(flow, is_against);
+        if has(Flow::Forward, false) || has(Flow::Forward, true) {
+            return self.forward.0 >= self.forward.1;
+        }
+        has(Flow::Backward, true) || !has(Flow::Backward, false) && has(Flow::Between, false)
+    }
+}
+
+/// Whether a way leads from one box to another.
+fn leads(below: &HashMap<usize, Vec<usize>>, from: usize, to: usize) -> bool {
+    let mut seen = HashSet::from([from]);
+    let mut waiting = vec![from];
+    while let Some(at) = waiting.pop() {
+        if at == to {
+            return true;
+        }
+        waiting.extend(below.get(&at).into_iter().flatten().filter(|next| seen.insert(**next)));
+    }
+    false
 }
 
 /// Places all boxes that data flows to or from; tells the size and the ways.
@@ -253,15 +323,20 @@ mod tests {
     use jouletree_model::Joules;
     use proptest::prelude::*;
 
+    /// A name without a number.
+    fn named(number: usize) -> String {
+        format!("n{number}.")
+    }
+
     fn layer(children: usize, edges: &[(usize, usize, Pass, Pass)]) -> EnergyTree {
         let child = |number: usize| EnergyTree {
-            name: format!("n{number}"),
+            name: named(number),
             energy: Joules((children - number) as f64),
             ..EnergyTree::default()
         };
         let arrow = |(from, to, from_pass, to_pass): &(usize, usize, Pass, Pass)| Arrow {
-            from: format!("n{from}"),
-            to: format!("n{to}"),
+            from: named(*from),
+            to: named(*to),
             from_pass: *from_pass,
             to_pass: *to_pass,
             count: 1,
@@ -284,6 +359,37 @@ mod tests {
         let route = diagram.routes.iter().find(|route| (route.from, route.to) == (1, 0)).unwrap();
         assert!(route.heads.has(Flow::Forward, false) && route.heads.has(Flow::Backward, true));
         assert!(!route.heads.has(Flow::Backward, false) && route.points.len() >= 2);
+    }
+
+    #[test]
+    fn numbered_siblings_stand_in_their_order() {
+        let f = Pass::Forward;
+        let mut layer = layer(3, &[(2, 1, f, f), (1, 0, f, f), (0, 2, f, f)]);
+        layer.edges[0].count = 19;
+        let plain = |name: &mut String| name.truncate(name.trim_end_matches('.').len());
+        layer.children.iter_mut().for_each(|child| plain(&mut child.name));
+        layer.edges.iter_mut().for_each(|edge| [&mut edge.from, &mut edge.to].into_iter().for_each(plain));
+        let diagram = Diagram::of(&layer).unwrap();
+        assert!(diagram.places[0].at.1 < diagram.places[1].at.1, "{diagram:?}");
+        assert!(diagram.places[1].at.1 < diagram.places[2].at.1, "{diagram:?}");
+        assert_eq!(
+            (numbered("layer_12"), numbered("12"), numbered("layer")),
+            (Some(("layer_", 12)), Some(("", 12)), None)
+        );
+    }
+
+    #[test]
+    fn only_the_least_of_a_circle_flows_upwards() {
+        let f = Pass::Forward;
+        let mut layer = layer(3, &[(0, 1, f, f), (1, 2, f, f), (2, 0, f, f), (2, 1, Pass::Optimizer, f)]);
+        layer.edges[0].count = 5;
+        layer.edges[1].count = 5;
+        let diagram = Diagram::of(&layer).unwrap();
+        let at = |child: usize| diagram.places[child].at.1;
+        assert!(at(0) < at(1) && at(1) < at(2), "{diagram:?}");
+        let back = diagram.routes.iter().find(|route| (route.from, route.to) == (0, 2)).unwrap();
+        assert!(back.heads.has(Flow::Forward, true) && !back.heads.has(Flow::Forward, false));
+        assert_eq!(diagram.routes.len(), 3);
     }
 
     #[test]

@@ -38,7 +38,14 @@ pub struct ReportArgs {
     #[arg(long, value_name = "DIR")]
     pub figures: Option<PathBuf>,
     /// The form of the figures; several are parted by commas
-    #[arg(long, value_name = "FORMAT", value_enum, value_delimiter = ',', default_value = "svg", requires = "figures")]
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "svg",
+        requires = "figures"
+    )]
     pub format: Vec<Form>,
     /// A layer whose diagram is drawn, beside the root and the largest layers below it; may be given several times
     #[arg(long = "layer", value_name = "PATH", requires = "figures")]

@@ -54,7 +54,10 @@ fn assert_legible(file: &Path) -> Vec<String> {
     for (number, (words, area, size)) in found.iter().enumerate() {
         assert!(*size >= SMALLEST - 0.01, "{name}: `{words}` is too small: {size}");
         let inside = area.left() >= -0.1 && area.right() <= width + 0.1;
-        assert!(inside && area.top() >= -0.6 && area.bottom() <= height + 0.6, "{name}: `{words}` leaves {area:?}");
+        assert!(
+            inside && area.top() >= -0.6 && area.bottom() <= height + 0.6,
+            "{name}: `{words}` leaves {area:?}"
+        );
         for (others, other, _) in &found[number + 1..] {
             let wide = area.right().min(other.right()) - area.left().max(other.left());
             let high = area.bottom().min(other.bottom()) - area.top().max(other.top());
@@ -101,8 +104,16 @@ fn every_figure_comes_in_every_form() {
     run(["report", &run_folder, "--figures", &folder, "--format", "svg,pdf,png"]).ok();
     assert!(!Path::new(&run_folder).join("report.html").exists(), "the page was not asked for");
     let drawn = names(&folder, ".svg");
-    let wanted =
-        ["diagram-all", "diagram-bert", "diagram-bert-encoder", "icicle", "power-step", "stages", "top-energy", "top-power"];
+    let wanted = [
+        "diagram-all",
+        "diagram-bert",
+        "diagram-bert-encoder",
+        "icicle",
+        "power-step",
+        "stages",
+        "top-energy",
+        "top-power",
+    ];
     assert!(wanted.iter().all(|name| drawn.iter().any(|drawn| drawn == name)), "{drawn:?}");
     assert_eq!((names(&folder, ".pdf"), names(&folder, ".png")), (drawn.clone(), drawn.clone()));
     let words = all_legible(&folder);
@@ -134,7 +145,19 @@ fn diagrams_of_other_layers_and_of_one_pass() {
     let files = Files::new();
     let (run_folder, folder) = (sample_run(&files), files.path("figures"));
     let layer = "bert/encoder/layer_1";
-    run(["report", &run_folder, "--figures", &folder, "--layer", layer, "--pass", "backward", "--highlight", layer]).ok();
+    run([
+        "report",
+        &run_folder,
+        "--figures",
+        &folder,
+        "--layer",
+        layer,
+        "--pass",
+        "backward",
+        "--highlight",
+        layer,
+    ])
+    .ok();
     let drawn = names(&folder, ".svg");
     assert!(drawn.contains(&"diagram-bert-encoder-layer_1-backward".to_owned()), "{drawn:?}");
     let words = all_legible(&folder);
@@ -170,7 +193,8 @@ fn several_runs_have_whiskers() {
 fn whatever_the_names_the_figures_are_legible() {
     let files = Files::new();
     let long = "long_name_".repeat(400);
-    let nasty = ["<script>alert(1)</script>", "\"\"quoted\"\" & 'more'", "層/注意", "a\u{1b}[31m", "..", &long, "x"];
+    let nasty =
+        ["<script>alert(1)</script>", "\"\"quoted\"\" & 'more'", "層/注意", "a\u{1b}[31m", "..", &long, "x"];
     let mut rows = String::new();
     for (number, name) in nasty.iter().enumerate() {
         for (place, pass) in ["forward", "backward", "optimizer"].iter().enumerate() {
@@ -200,7 +224,10 @@ fn one_operation_is_enough() {
 #[test]
 fn what_would_show_nothing_is_not_written_and_that_is_said() {
     let files = Files::new();
-    let trace = files.write("events.csv", "start_ns,end_ns,device,lane,op,pass\n1100000000,1200000000,gpu:3,main,only,forward\n");
+    let trace = files.write(
+        "events.csv",
+        "start_ns,end_ns,device,lane,op,pass\n1100000000,1200000000,gpu:3,main,only,forward\n",
+    );
     let power = files.write("power.csv", power_over(1_000_000_000, 2_000_000_000, &["cpu:0"]));
     let run_folder = files.path("unmetered");
     run(["account", &trace, "--power", &power, "-o", &run_folder]).ok();

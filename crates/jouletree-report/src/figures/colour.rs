@@ -12,7 +12,7 @@ pub const GRID: &str = "#dcdcdc";
 /// Paper.
 pub const WHITE: &str = "#ffffff";
 /// What is pointed out.
-pub const BAND: &str = "#f3c46b";
+pub const BAND: &str = "#fbdc9c";
 /// A line of power.
 pub const LINE: &str = "#0072b2";
 
@@ -49,9 +49,8 @@ pub fn of_share(share: f64) -> (String, &'static str) {
     let along = if share.is_finite() { share.clamp(0.0, 1.0).sqrt() } else { 0.0 } * (BLUES.len() - 1) as f64;
     let from = (along.floor() as usize).min(BLUES.len() - 2);
     let part = along - from as f64;
-    let mixed: [f64; 3] = std::array::from_fn(|channel| {
-        BLUES[from][channel] * (1.0 - part) + BLUES[from + 1][channel] * part
-    });
+    let mixed: [f64; 3] =
+        std::array::from_fn(|channel| BLUES[from][channel] * (1.0 - part) + BLUES[from + 1][channel] * part);
     let [red, green, blue] = mixed.map(|value| value.round() as u8);
     let upon = if contrast(mixed) > 0.32 { INK } else { WHITE };
     (format!("#{red:02x}{green:02x}{blue:02x}"), upon)

@@ -2,6 +2,8 @@
 //!
 //! Arrows leave and enter boxes above and below, bend only between ranks, and pass other boxes upright: none crosses a box.
 
+use std::collections::BTreeMap;
+
 use jouletree_account::EnergyTree;
 use jouletree_model::Pass;
 
@@ -14,11 +16,11 @@ use crate::diagram::{Diagram, Flow, Measures, Part, Route};
 
 const BOX: (f64, f64) = (64.0, 31.0);
 const MEASURES: Measures =
-    Measures { box_size: BOX, gap: (8.0, 17.0), arrow_gap: 6.0, most_boxes: 40, in_a_row: 3 };
+    Measures { box_size: BOX, gap: (8.0, 15.0), arrow_gap: 6.0, most_boxes: 40, in_a_row: 3 };
 /// How many boxes there are, at most, until the diagram fits on a page.
 const BOXES: [usize; 9] = [40, 32, 24, 18, 14, 10, 7, 5, 3];
 /// A figure may be this high.
-const HIGHEST: f64 = 600.0;
+const HIGHEST: f64 = 615.0;
 /// A name in a box has room for so many lines.
 const NAME_LINES: usize = 2;
 /// Room at the edges.
@@ -35,10 +37,13 @@ pub fn distribution(study: &Study, layer: &EnergyTree, pass: Option<Pass>) -> Op
     let diagram = fitting(layer)?;
     let width = if diagram.size.0 <= COLUMN - 2.0 * EDGE { COLUMN } else { PAGE.max(diagram.size.0 + 2.0 * EDGE) };
     let mut picture = Picture::new(width);
-    let top = heading(&mut picture, study, layer, pass);
+    let arrows: Vec<(&Route, Ends)> =
+        diagram.routes.iter().filter_map(|route| Some((route, Ends::of(route, pass)?))).collect();
+    let has_dashes = arrows.iter().any(|(_, ends)| ends.is_dashed);
+    let top = heading(&mut picture, study, layer, pass, has_dashes);
     let shift = ((width - diagram.size.0) / 2.0, top);
-    for route in &diagram.routes {
-        draw_route(&mut picture, &diagram, route, pass, shift);
+    for (way, (_, ends)) in ways(&diagram, &arrows).iter().zip(&arrows) {
+        draw_arrow(&mut picture, way, ends, shift);
     }
     for place in &diagram.places {
         let (name, used, is_round) = match place.part {
@@ -91,7 +96,7 @@ fn fitting(layer: &EnergyTree) -> Option<Diagram> {
 }
 
 /// Says what is shown; tells where the diagram begins.
-fn heading(picture: &mut Picture, study: &Study, layer: &EnergyTree, pass: Option<Pass>) -> f64 {
+fn heading(picture: &mut Picture, study: &Study, layer: &EnergyTree, pass: Option<Pass>, has_dashes: bool) -> f64 {
     let room = picture.width - 2.0 * EDGE;
     let name = if layer.path.is_empty() { "all" } else { &layer.path };
     picture.text(EDGE, EDGE + TEXT * 0.9, &font::fitted(name, room, TEXT), pen(Anchor::Start));
@@ -103,6 +108,9 @@ fn heading(picture: &mut Picture, study: &Study, layer: &EnergyTree, pass: Optio
         words.push(format!("{} of all", percent(used / whole)));
     }
     words.extend(pass.map(|pass| format!("{pass} pass")));
+    if has_dashes {
+        words.push("dashed: outside the forward pass".to_owned());
+    }
     let words = font::fitted(&words.join(", "), room, SMALL);
     let baseline = EDGE + TEXT * (0.9 + font::LINE);
     picture.text(EDGE, baseline, &words, small_pen(Anchor::Start));
@@ -124,66 +132,96 @@ fn draw_box(picture: &mut Picture, name: &str, share: f64, is_round: bool, (x, y
     }
 }
 
-/// Which ends of a route have heads, and whether it is drawn dashed; `None` when nothing flows along it in this pass.
-fn heads(route: &Route, pass: Option<Pass>) -> Option<(bool, bool, bool)> {
-    let ends = |flow: Flow| (route.heads.has(flow, false), route.heads.has(flow, true));
-    let is_any = |(along, against): &(bool, bool)| *along || *against;
-    let solid = |flow: Flow| Some(ends(flow)).filter(is_any).map(|(along, against)| (along, against, false));
-    match pass {
-        Some(Pass::Forward) => solid(Flow::Forward),
-        Some(Pass::Backward) => solid(Flow::Backward),
-        Some(Pass::Optimizer) => solid(Flow::Between),
-        None => solid(Flow::Forward).or_else(|| {
-            let (backward, between) = (ends(Flow::Backward), ends(Flow::Between));
-            Some((backward.0 || between.0, backward.1 || between.1, true)).filter(|(a, b, _)| *a || *b)
-        }),
+/// Which ends of an arrow have heads, and how it is drawn.
+#[derive(Debug, Clone, Copy)]
+struct Ends {
+    at_end: bool,
+    at_start: bool,
+    is_dashed: bool,
+}
+
+impl Ends {
+    /// Of a route in a pass; `None` when nothing flows along it.
+    fn of(route: &Route, pass: Option<Pass>) -> Option<Ends> {
+        let ends = |flows: &[Flow], is_dashed: bool| {
+            let has = |is_against: bool| flows.iter().any(|flow| route.heads.has(*flow, is_against));
+            let ends = Ends { at_end: has(false), at_start: has(true), is_dashed };
+            Some(ends).filter(|ends| ends.at_end || ends.at_start)
+        };
+        match pass {
+            Some(Pass::Forward) => ends(&[Flow::Forward], false),
+            Some(Pass::Backward) => ends(&[Flow::Backward], false),
+            Some(Pass::Optimizer) => ends(&[Flow::Between], false),
+            None => ends(&[Flow::Forward], false).or_else(|| ends(&[Flow::Backward, Flow::Between], true)),
+        }
     }
 }
 
-fn draw_route(picture: &mut Picture, diagram: &Diagram, route: &Route, pass: Option<Pass>, shift: (f64, f64)) {
-    let Some((at_end, at_start, is_dashed)) = heads(route, pass) else { return };
-    let (Some(from), Some(to)) = (diagram.places.get(route.from), diagram.places.get(route.to)) else { return };
-    let points = upright(diagram, route, from.at, to.at);
-    let points: Vec<(f64, f64)> = points.into_iter().map(|(x, y)| (x + shift.0, y + shift.1)).collect();
-    let (Some(first), Some(last)) = (points.first().copied(), points.last().copied()) else { return };
+/// The ways of arrows: pairs of points, from each of which an arrow bends to the next rank. On each side of a box arrows stand
+/// apart, in the order of where they come from or go to.
+fn ways(diagram: &Diagram, arrows: &[(&Route, Ends)]) -> Vec<Vec<(f64, f64)>> {
+    let half = BOX.1 / 2.0;
+    let mut ways: Vec<Vec<(f64, f64)>> = Vec::new();
+    // By box and whether it is the lower side: the other end's place, the arrow, whether it is the arrow's end.
+    let mut sides: BTreeMap<(usize, bool), Vec<(f64, usize, bool)>> = BTreeMap::new();
+    for (number, (route, _)) in arrows.iter().enumerate() {
+        let at = |place: usize| diagram.places.get(place).map_or((0.0, 0.0), |place| place.at);
+        let (from, to) = (at(route.from), at(route.to));
+        let down = if to.1 >= from.1 { 1.0 } else { -1.0 };
+        let is_beside_boxes = |y: f64| diagram.places.iter().any(|place| (place.at.1 - y).abs() < half);
+        let is_between = |y: f64| (y - from.1) * down > half && (to.1 - y) * down > half;
+        let passed: Vec<(f64, f64)> =
+            route.points.iter().copied().filter(|(_, y)| is_between(*y) && is_beside_boxes(*y)).collect();
+        let next = passed.first().map_or(to.0, |(x, _)| *x);
+        let before = passed.last().map_or(from.0, |(x, _)| *x);
+        sides.entry((route.from, down > 0.0)).or_default().push((next, number, false));
+        sides.entry((route.to, down < 0.0)).or_default().push((before, number, true));
+        let mut way = vec![(from.0, from.1 + half * down)];
+        way.extend(passed.iter().flat_map(|(x, y)| [(*x, y - half * down), (*x, y + half * down)]));
+        way.push((to.0, to.1 - half * down));
+        ways.push(way);
+    }
+    for ends in sides.values_mut() {
+        ends.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let count = ends.len() as f64;
+        for (place, (_, number, is_end)) in ends.iter().enumerate() {
+            let shift = ((place as f64 + 1.0) / (count + 1.0) - 0.5) * BOX.0 * 0.8;
+            let Some(way) = ways.get_mut(*number) else { continue };
+            let point = if *is_end { way.last_mut() } else { way.first_mut() };
+            if let Some(point) = point {
+                point.0 += shift;
+            }
+        }
+    }
+    ways
+}
+
+fn draw_arrow(picture: &mut Picture, way: &[(f64, f64)], ends: &Ends, shift: (f64, f64)) {
+    let points: Vec<(f64, f64)> = way.iter().map(|(x, y)| (x + shift.0, y + shift.1)).collect();
+    let [first, inner @ .., last] = points.as_slice() else { return };
     let down = if last.1 >= first.1 { 1.0 } else { -1.0 };
-    let ink = if is_dashed { colour::GREY } else { colour::INK };
-    let stroke = Stroke { colour: ink, width: if is_dashed { 0.5 } else { 0.7 }, is_dashed };
-    let start = (first.0, first.1 + if at_start { HEAD * 0.8 * down } else { 0.0 });
-    let end = (last.0, last.1 - if at_end { HEAD * 0.8 * down } else { 0.0 });
-    let mut way = Way::from(start);
+    let ink = if ends.is_dashed { colour::GREY } else { colour::INK };
+    let stroke = Stroke { colour: ink, width: if ends.is_dashed { 0.5 } else { 0.7 }, is_dashed: ends.is_dashed };
+    let start = (first.0, first.1 + if ends.at_start { HEAD * 0.8 * down } else { 0.0 });
+    let end = (last.0, last.1 - if ends.at_end { HEAD * 0.8 * down } else { 0.0 });
+    let mut line = Way::from(start);
     let mut at = start;
-    let inner = points.get(1..points.len() - 1).unwrap_or_default();
     for (number, next) in inner.iter().copied().chain([end]).enumerate() {
         // Between ranks it bends, beside boxes it is straight.
-        if number % 2 == 0 { way.bend(at, next) } else { way.line(next) }
+        if number % 2 == 0 {
+            line.bend(at, next)
+        } else {
+            line.line(next)
+        }
         at = next;
     }
-    picture.path(&way, "none", Some(stroke));
-    if at_end {
-        draw_head(picture, last, down, ink);
+    picture.path(&line, "none", Some(stroke));
+    if ends.at_end {
+        draw_head(picture, *last, down, ink);
     }
-    if at_start {
-        draw_head(picture, first, -down, ink);
+    if ends.at_start {
+        draw_head(picture, *first, -down, ink);
     }
-}
-
-/// The way of a route: pairs of points, from each of which it goes to the next rank.
-fn upright(diagram: &Diagram, route: &Route, from: (f64, f64), to: (f64, f64)) -> Vec<(f64, f64)> {
-    let half = BOX.1 / 2.0;
-    let down = if to.1 >= from.1 { 1.0 } else { -1.0 };
-    let is_beside_boxes = |y: f64| diagram.places.iter().any(|place| (place.at.1 - y).abs() < half);
-    let is_between = |y: f64| (y - from.1) * down > half && (to.1 - y) * down > half;
-    let passed: Vec<(f64, f64)> =
-        route.points.iter().copied().filter(|(_, y)| is_between(*y) && is_beside_boxes(*y)).collect();
-    // Arrows leave towards where they go, so that few lie on each other.
-    let port = |of: (f64, f64), towards: f64| of.0 + (towards - of.0).clamp(-BOX.0 * 0.3, BOX.0 * 0.3) * 0.6;
-    let next = passed.first().map_or(to.0, |(x, _)| *x);
-    let before = passed.last().map_or(from.0, |(x, _)| *x);
-    let mut points = vec![(port(from, next), from.1 + half * down)];
-    points.extend(passed.iter().flat_map(|(x, y)| [(*x, y - half * down), (*x, y + half * down)]));
-    points.push((port(to, before), to.1 - half * down));
-    points
 }
 
 fn draw_head(picture: &mut Picture, tip: (f64, f64), down: f64, ink: &str) {

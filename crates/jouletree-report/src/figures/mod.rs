@@ -161,7 +161,8 @@ fn chain(root: &EnergyTree, pass: Option<Pass>) -> Vec<&EnergyTree> {
     let used = |layer: &EnergyTree| distribution::energy(layer, pass);
     loop {
         let inside = at.children.iter().filter(|child| child.is_composite());
-        let Some(largest) = inside.max_by(|a, b| used(a).total_cmp(&used(b)).then_with(|| b.name.cmp(&a.name))) else {
+        let Some(largest) = inside.max_by(|a, b| used(a).total_cmp(&used(b)).then_with(|| b.name.cmp(&a.name)))
+        else {
             return layers;
         };
         if largest.children.len() > 1 && used(largest) > 0.0 {

@@ -16,14 +16,15 @@ const ONLY_TRACK: f64 = 92.0;
 /// The distance between tracks, where the name of the lower one stands.
 const APART: f64 = 13.0;
 /// A layer that covers more of the step than this is the step and not a part of it.
-const WHOLE: f64 = 0.9;
+const WHOLE: f64 = 0.6;
 /// Moments that stand closer than this, in points, are one.
 const TOGETHER: f64 = 0.2;
 
 /// The figure; `None` when there is no step or no power in it.
 pub fn power(study: &Study, highlight: Option<&str>) -> Option<String> {
     let step = study.power.step.as_ref()?;
-    let tracks: Vec<(&PowerTrack, f64)> = step.tracks.iter().filter_map(|track| Some((track, peak(track)?))).collect();
+    let tracks: Vec<(&PowerTrack, f64)> =
+        step.tracks.iter().filter_map(|track| Some((track, peak(track)?))).collect();
     if tracks.is_empty() || step.duration <= Nanos(0) {
         return None;
     }
@@ -52,7 +53,9 @@ pub fn power(study: &Study, highlight: Option<&str>) -> Option<String> {
         if !has_one_unit {
             name = format!("{name}, {}", scale.unit);
         }
-        if let (Some(own), true) = (honesty([Some(track.kind)]), word.is_some_and(|word| word.starts_with("partly"))) {
+        if let (Some(own), true) =
+            (honesty([Some(track.kind)]), word.is_some_and(|word| word.starts_with("partly")))
+        {
             name = format!("{name}, {own}");
         }
         let name = font::fitted(&name, right - left, SMALL);
@@ -139,7 +142,11 @@ fn draw_track(picture: &mut Picture, track: &PowerTrack, scale: &Scale, area: Ar
         let piece = track.piece.seconds();
         let (from, to) = (place(number as f64 * piece), place((number + 1) as f64 * piece));
         let y = height_at(watts.0);
-        if is_on { way.line((from, y)) } else { way.jump((from, y)) }
+        if is_on {
+            way.line((from, y))
+        } else {
+            way.jump((from, y))
+        }
         way.line((to, y));
         is_on = true;
     }

@@ -27,7 +27,8 @@ pub fn png(name: &str, svg: &str) -> Result<Vec<u8>, FigureError> {
     let tree = tree(name, svg)?;
     let scale = PNG_DPI / SVG_DPI;
     let size = tree.size().to_int_size().scale_by(scale).ok_or_else(|| failed("it has no size".to_owned()))?;
-    let mut pixels = Pixmap::new(size.width(), size.height()).ok_or_else(|| failed("it is too large".to_owned()))?;
+    let mut pixels =
+        Pixmap::new(size.width(), size.height()).ok_or_else(|| failed("it is too large".to_owned()))?;
     pixels.fill(Color::WHITE);
     resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
     let png = pixels.encode_png().map_err(|error| failed(error.to_string()))?;

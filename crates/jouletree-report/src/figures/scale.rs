@@ -108,7 +108,10 @@ mod tests {
     #[test]
     fn ticks_are_round() {
         let scale = Scale::up_to(87.0, "J", 5);
-        assert_eq!((scale.unit.as_str(), scale.end, labels(&scale)), ("J", 100.0, vec!["0", "20", "40", "60", "80", "100"]));
+        assert_eq!(
+            (scale.unit.as_str(), scale.end, labels(&scale)),
+            ("J", 100.0, vec!["0", "20", "40", "60", "80", "100"])
+        );
         let scale = Scale::up_to(1234.0, "J", 4);
         assert_eq!((scale.unit.as_str(), labels(&scale)), ("kJ", vec!["0.0", "0.5", "1.0", "1.5"]));
         let scale = Scale::within(0.0123, "s", 4);
@@ -120,9 +123,15 @@ mod tests {
     #[test]
     fn numbers_have_three_digits() {
         let scale = Scale::up_to(1e4, "J", 4);
-        assert_eq!((scale.value(1234.0), scale.value(45.67), scale.value(0.0)), ("1.23 kJ".into(), "45.7 J".into(), "0.00 J".into()));
+        assert_eq!(
+            (scale.value(1234.0), scale.value(45.67), scale.value(0.0)),
+            ("1.23 kJ".into(), "45.7 J".into(), "0.00 J".into())
+        );
         assert_eq!(Scale::up_to(1e4, "W", 4).value(0.5), "500 mW");
-        assert_eq!((percent(0.1234), percent(0.0), percent(1e-5), percent(f64::NAN)), ("12.3 %".into(), "0 %".into(), "< 0.1 %".into(), "0 %".into()));
+        assert_eq!(
+            (percent(0.1234), percent(0.0), percent(1e-5), percent(f64::NAN)),
+            ("12.3 %".into(), "0 %".into(), "< 0.1 %".into(), "0 %".into())
+        );
     }
 
     proptest! {

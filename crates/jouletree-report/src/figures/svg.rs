@@ -97,7 +97,11 @@ impl Picture {
 
     /// Writes a text upwards, its letters left of `x`.
     pub fn text_upwards(&mut self, x: f64, y: f64, text: &str, pen: Pen<'_>) {
-        self.write_text(format_args!("transform=\"translate({} {}) rotate(-90)\"", number(x), number(y)), text, pen);
+        self.write_text(
+            format_args!("transform=\"translate({} {}) rotate(-90)\"", number(x), number(y)),
+            text,
+            pen,
+        );
     }
 
     fn write_text(&mut self, place: std::fmt::Arguments<'_>, text: &str, pen: Pen<'_>) {

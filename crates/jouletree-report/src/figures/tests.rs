@@ -10,8 +10,10 @@ fn layer(path: &str, energy: f64, children: Vec<EnergyTree>) -> EnergyTree {
 }
 
 fn model() -> EnergyTree {
-    let tensors = |path: &str| ["MatMul", "Add"].map(|name| layer(&format!("{path}/{name}"), 1.0, vec![])).to_vec();
-    let encoder = vec![layer("net/encoder/self", 4.0, tensors("net/encoder/self")), layer("net/encoder/x", 3.0, vec![])];
+    let tensors =
+        |path: &str| ["MatMul", "Add"].map(|name| layer(&format!("{path}/{name}"), 1.0, vec![])).to_vec();
+    let encoder =
+        vec![layer("net/encoder/self", 4.0, tensors("net/encoder/self")), layer("net/encoder/x", 3.0, vec![])];
     let net = vec![layer("net/encoder", 7.0, encoder), layer("net/head", 2.0, tensors("net/head"))];
     layer("", 9.0, vec![layer("net", 9.0, net)])
 }

@@ -95,7 +95,8 @@ pub fn top(study: &Study, top: Top) -> Option<String> {
         }
         let width = font::width(tag, SMALL);
         let baseline = y + TEXT * 0.95;
-        let area = Area { x: COLUMN - EDGE - width - 1.0, y: baseline - TEXT * 0.8, width: width + 1.0, height: TEXT };
+        let area =
+            Area { x: COLUMN - EDGE - width - 1.0, y: baseline - TEXT * 0.8, width: width + 1.0, height: TEXT };
         picture.rect(area, colour::WHITE, None, 0.0);
         picture.text(COLUMN - EDGE, baseline, tag, small_pen(Anchor::End));
         y += row_height(lines);
@@ -106,7 +107,10 @@ pub fn top(study: &Study, top: Top) -> Option<String> {
     let title = if has_devices { title } else { with_device(&title, &devices) };
     let title = font::fitted(&title, COLUMN - 2.0 * EDGE, TEXT);
     picture.text(EDGE + full / 2.0, bottom + 3.0 + TEXT * 2.2, &title, pen(Anchor::Middle));
-    Some(picture.finish(bottom + 3.0 + TEXT * 2.2 + 4.0, &format!("The operations with the highest {}", what.to_lowercase())))
+    Some(picture.finish(
+        bottom + 3.0 + TEXT * 2.2 + 4.0,
+        &format!("The operations with the highest {}", what.to_lowercase()),
+    ))
 }
 
 fn bars(study: &Study, top: Top) -> Vec<Bar<'_>> {
