@@ -114,7 +114,7 @@ impl Heads {
 }
 
 impl Flow {
-    fn of(arrow: &Arrow) -> Flow {
+    pub(crate) fn of(arrow: &Arrow) -> Flow {
         match (arrow.from_pass, arrow.to_pass) {
             (Pass::Forward, Pass::Forward) => Flow::Forward,
             (Pass::Backward, Pass::Backward) => Flow::Backward,

@@ -14,15 +14,32 @@ use super::{colour, font};
 use crate::Study;
 use crate::diagram::{Diagram, Flow, Measures, Part, Route};
 
-const BOX: (f64, f64) = (64.0, 31.0);
+/// The width of a box.
+const BOX: f64 = 64.0;
 const MEASURES: Measures =
-    Measures { box_size: BOX, gap: (8.0, 15.0), arrow_gap: 6.0, most_boxes: 40, in_a_row: 3 };
+    Measures { box_size: (BOX, 0.0), gap: (8.0, 0.0), arrow_gap: 6.0, most_boxes: 0, in_a_row: 3 };
+
+/// How closely boxes stand.
+#[derive(Debug, Clone, Copy)]
+struct Density {
+    /// The height of a box.
+    height: f64,
+    /// The distance between ranks.
+    gap: f64,
+    /// A name has room for so many lines; with none it stands beside its share.
+    name_lines: usize,
+}
+
+/// From spacious to dense: models of many layers are deep, and every layer should be seen.
+const DENSITIES: [Density; 3] = [
+    Density { height: 31.0, gap: 15.0, name_lines: 2 },
+    Density { height: 20.0, gap: 11.0, name_lines: 1 },
+    Density { height: 12.5, gap: 9.5, name_lines: 0 },
+];
 /// How many boxes there are, at most, until the diagram fits on a page.
 const BOXES: [usize; 9] = [40, 32, 24, 18, 14, 10, 7, 5, 3];
 /// A figure may be this high.
 const HIGHEST: f64 = 615.0;
-/// A name in a box has room for so many lines.
-const NAME_LINES: usize = 2;
 /// Room at the edges.
 const EDGE: f64 = 3.0;
 /// The length of an arrow's head.
@@ -34,7 +51,7 @@ pub fn distribution(study: &Study, layer: &EnergyTree, pass: Option<Pass>) -> Op
     if !total.is_finite() || total <= 0.0 {
         return None;
     }
-    let diagram = fitting(layer)?;
+    let (diagram, density) = fitting(layer, pass)?;
     let width = if diagram.size.0 <= COLUMN - 2.0 * EDGE { COLUMN } else { PAGE.max(diagram.size.0 + 2.0 * EDGE) };
     let mut picture = Picture::new(width);
     let arrows: Vec<(&Route, Ends)> =
@@ -42,7 +59,7 @@ pub fn distribution(study: &Study, layer: &EnergyTree, pass: Option<Pass>) -> Op
     let has_dashes = arrows.iter().any(|(_, ends)| ends.is_dashed);
     let top = heading(&mut picture, study, layer, pass, has_dashes);
     let shift = ((width - diagram.size.0) / 2.0, top);
-    for (way, (_, ends)) in ways(&diagram, &arrows).iter().zip(&arrows) {
+    for (way, (_, ends)) in ways(&diagram, density.height / 2.0, &arrows).iter().zip(&arrows) {
         draw_arrow(&mut picture, way, ends, shift);
     }
     for place in &diagram.places {
@@ -59,7 +76,7 @@ pub fn distribution(study: &Study, layer: &EnergyTree, pass: Option<Pass>) -> Op
             }
         };
         let middle = (place.at.0 + shift.0, place.at.1 + shift.1);
-        draw_box(&mut picture, &name, used / total, is_round, middle);
+        draw_box(&mut picture, (&name, used / total), is_round, middle, density);
     }
     let name = if layer.path.is_empty() { "everything" } else { &layer.path };
     Some(picture.finish(top + diagram.size.1 + EDGE, &format!("Energy distribution of {name}")))
@@ -81,18 +98,42 @@ fn own(layer: &EnergyTree, pass: Option<Pass>) -> f64 {
 }
 
 /// The diagram with as many boxes as a page has room for.
-fn fitting(layer: &EnergyTree) -> Option<Diagram> {
+fn fitting(layer: &EnergyTree, pass: Option<Pass>) -> Option<(Diagram, Density)> {
     let fits = |diagram: &Diagram| diagram.size.0 <= PAGE - 2.0 * EDGE && diagram.size.1 <= HIGHEST;
+    let outline = outline(layer, pass);
     let mut last = None;
     for most_boxes in BOXES {
         let in_a_row = if layer.children.len().min(most_boxes) > 9 { 7 } else { 3 };
-        let diagram = Diagram::measured(layer, &Measures { most_boxes, in_a_row, ..MEASURES })?;
-        if fits(&diagram) {
-            return Some(diagram);
+        // Rather a box for every part than room for the arrows of other passes.
+        for (layer, density) in
+            [layer, &outline].into_iter().flat_map(|layer| DENSITIES.map(|density| (layer, density)))
+        {
+            let (box_size, gap) = ((BOX, density.height), (MEASURES.gap.0, density.gap));
+            let measures = Measures { box_size, gap, most_boxes, in_a_row, ..MEASURES };
+            let diagram = Diagram::measured(layer, &measures)?;
+            if fits(&diagram) {
+                return Some((diagram, density));
+            }
+            last = Some((diagram, density));
         }
-        last = Some(diagram);
     }
     last
+}
+
+/// What a diagram needs of a layer, with the data flow of one pass; of the forward pass if none is chosen.
+fn outline(layer: &EnergyTree, pass: Option<Pass>) -> EnergyTree {
+    let flow = match pass {
+        None | Some(Pass::Forward) => Flow::Forward,
+        Some(Pass::Backward) => Flow::Backward,
+        Some(Pass::Optimizer) => Flow::Between,
+    };
+    let name = |child: &EnergyTree| EnergyTree { name: child.name.clone(), ..EnergyTree::default() };
+    EnergyTree {
+        own: layer.own,
+        children: layer.children.iter().map(name).collect(),
+        edges: layer.edges.iter().filter(|arrow| Flow::of(arrow) == flow).cloned().collect(),
+        ..EnergyTree::default()
+    }
 }
 
 /// Says what is shown; tells where the diagram begins.
@@ -117,13 +158,25 @@ fn heading(picture: &mut Picture, study: &Study, layer: &EnergyTree, pass: Optio
     baseline + SMALL
 }
 
-fn draw_box(picture: &mut Picture, name: &str, share: f64, is_round: bool, (x, y): (f64, f64)) {
+fn draw_box(
+    picture: &mut Picture,
+    (name, share): (&str, f64),
+    is_round: bool,
+    (x, y): (f64, f64),
+    density: Density,
+) {
     let (fill, upon) = colour::of_share(share);
-    let area = Area { x: x - BOX.0 / 2.0, y: y - BOX.1 / 2.0, width: BOX.0, height: BOX.1 };
-    let radius = if is_round { 7.0 } else { 0.0 };
+    let area = Area { x: x - BOX / 2.0, y: y - density.height / 2.0, width: BOX, height: density.height };
+    let radius = if is_round { density.height.min(24.0) * 0.28 } else { 0.0 };
     picture.rect(area, &fill, Some(Stroke::new(colour::INK, 0.7)), radius);
-    let mut lines = font::lines(name, BOX.0 - 5.0, SMALL, NAME_LINES);
-    lines.push(percent(share));
+    let (room, share) = (BOX - 5.0, percent(share));
+    let lines = match density.name_lines {
+        0 => {
+            let name = font::fitted(name, room - font::width(&share, SMALL) - 4.0, SMALL);
+            vec![format!("{name} {share}")]
+        }
+        most => font::lines(name, room, SMALL, most).into_iter().chain([share]).collect(),
+    };
     let line = SMALL * font::LINE;
     let first = y - line * (lines.len() - 1) as f64 / 2.0 + SMALL * font::CAP / 2.0;
     for (number, text) in lines.iter().enumerate() {
@@ -158,9 +211,8 @@ impl Ends {
 }
 
 /// The ways of arrows: pairs of points, from each of which an arrow bends to the next rank. On each side of a box arrows stand
-/// apart, in the order of where they come from or go to.
-fn ways(diagram: &Diagram, arrows: &[(&Route, Ends)]) -> Vec<Vec<(f64, f64)>> {
-    let half = BOX.1 / 2.0;
+/// apart, in the order of where they come from or go to. `half` is half the height of a box.
+fn ways(diagram: &Diagram, half: f64, arrows: &[(&Route, Ends)]) -> Vec<Vec<(f64, f64)>> {
     let mut ways: Vec<Vec<(f64, f64)>> = Vec::new();
     // By box and whether it is the lower side: the other end's place, the arrow, whether it is the arrow's end.
     let mut sides: BTreeMap<(usize, bool), Vec<(f64, usize, bool)>> = BTreeMap::new();
@@ -185,7 +237,7 @@ fn ways(diagram: &Diagram, arrows: &[(&Route, Ends)]) -> Vec<Vec<(f64, f64)>> {
         ends.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let count = ends.len() as f64;
         for (place, (_, number, is_end)) in ends.iter().enumerate() {
-            let shift = ((place as f64 + 1.0) / (count + 1.0) - 0.5) * BOX.0 * 0.8;
+            let shift = ((place as f64 + 1.0) / (count + 1.0) - 0.5) * BOX * 0.8;
             let Some(way) = ways.get_mut(*number) else { continue };
             let point = if *is_end { way.last_mut() } else { way.first_mut() };
             if let Some(point) = point {
