@@ -176,11 +176,9 @@ fn flows(layer: &EnergyTree, shown: usize) -> BTreeMap<(usize, usize), Heads> {
             pairs.entry((*from.min(to), *from.max(to))).or_default().add(arrow, from > to);
         }
     }
-    // Siblings that are numbered run in this order, whatever constants a framework lets them share.
     let order = |from: usize, to: usize| -> Option<bool> {
-        let (stem, number) = numbered(&layer.children.get(from).filter(|_| from < shown)?.name)?;
-        let (other, another) = numbered(&layer.children.get(to).filter(|_| to < shown)?.name)?;
-        (stem == other && number != another).then_some(number < another)
+        let name = |number: usize| Some(layer.children.get(number).filter(|_| number < shown)?.name.as_str());
+        is_earlier(name(from)?, name(to)?)
     };
     let mut directed: Vec<((usize, usize), Pair)> = pairs
         .into_iter()
@@ -201,6 +199,13 @@ fn flows(layer: &EnergyTree, shown: usize) -> BTreeMap<(usize, usize), Heads> {
         flows.insert((from, to), pair.heads);
     }
     flows
+}
+
+/// Whether one of two siblings that differ in their number comes before the other: they run in this order, whatever constants a
+/// framework lets them share.
+pub(crate) fn is_earlier(name: &str, other: &str) -> Option<bool> {
+    let ((stem, number), (same, another)) = (numbered(name)?, numbered(other)?);
+    (stem == same && number != another).then_some(number < another)
 }
 
 /// A name that ends with a number, in two.

@@ -12,7 +12,7 @@ use super::scale::{Scale, percent};
 use super::svg::{Anchor, Area, Pen, Picture, Stroke, Way};
 use super::{colour, font};
 use crate::Study;
-use crate::diagram::{Diagram, Flow, Measures, Part, Route};
+use crate::diagram::{Diagram, Flow, Measures, Part, Route, is_earlier};
 
 /// The width of a box.
 const BOX: f64 = 64.0;
@@ -51,13 +51,14 @@ pub fn distribution(study: &Study, layer: &EnergyTree, pass: Option<Pass>) -> Op
     if !total.is_finite() || total <= 0.0 {
         return None;
     }
-    let (diagram, density) = fitting(layer, pass)?;
+    let (diagram, density, left_out) = fitting(layer, pass)?;
     let width = if diagram.size.0 <= COLUMN - 2.0 * EDGE { COLUMN } else { PAGE.max(diagram.size.0 + 2.0 * EDGE) };
     let mut picture = Picture::new(width);
     let arrows: Vec<(&Route, Ends)> =
         diagram.routes.iter().filter_map(|route| Some((route, Ends::of(route, pass)?))).collect();
     let has_dashes = arrows.iter().any(|(_, ends)| ends.is_dashed);
-    let top = heading(&mut picture, study, layer, pass, has_dashes);
+    let about_arrows = if has_dashes { Some("dashed: outside the forward pass") } else { left_out };
+    let top = heading(&mut picture, study, (layer, pass), about_arrows);
     let shift = ((width - diagram.size.0) / 2.0, top);
     for (way, (_, ends)) in ways(&diagram, density.height / 2.0, &arrows).iter().zip(&arrows) {
         draw_arrow(&mut picture, way, ends, shift);
@@ -97,24 +98,29 @@ fn own(layer: &EnergyTree, pass: Option<Pass>) -> f64 {
     }
 }
 
-/// The diagram with as many boxes as a page has room for.
-fn fitting(layer: &EnergyTree, pass: Option<Pass>) -> Option<(Diagram, Density)> {
+/// The diagram with as many boxes as a page has room for, and what is said of arrows that are left out.
+fn fitting(layer: &EnergyTree, pass: Option<Pass>) -> Option<(Diagram, Density, Option<&'static str>)> {
     let fits = |diagram: &Diagram| diagram.size.0 <= PAGE - 2.0 * EDGE && diagram.size.1 <= HIGHEST;
     let outline = outline(layer, pass);
+    let mut in_order = outline.clone();
+    in_order.edges.retain(|arrow| is_earlier(&arrow.from, &arrow.to) != Some(pass == Some(Pass::Backward)));
     let mut last = None;
     for most_boxes in BOXES {
         let in_a_row = if layer.children.len().min(most_boxes) > 9 { 7 } else { 3 };
-        // Rather a box for every part than room for the arrows of other passes.
-        for (layer, density) in
-            [layer, &outline].into_iter().flat_map(|layer| DENSITIES.map(|density| (layer, density)))
+        // Rather a box for every part than arrows of other passes, or against the order of numbered layers.
+        let other_passes = pass.is_none().then_some("without arrows of other passes");
+        let ways =
+            [(layer, None), (&outline, other_passes), (&in_order, Some("without arrows against the order"))];
+        for ((layer, left_out), density) in
+            ways.into_iter().flat_map(|way| DENSITIES.map(|density| (way, density)))
         {
             let (box_size, gap) = ((BOX, density.height), (MEASURES.gap.0, density.gap));
             let measures = Measures { box_size, gap, most_boxes, in_a_row, ..MEASURES };
             let diagram = Diagram::measured(layer, &measures)?;
             if fits(&diagram) {
-                return Some((diagram, density));
+                return Some((diagram, density, left_out));
             }
-            last = Some((diagram, density));
+            last = Some((diagram, density, left_out));
         }
     }
     last
@@ -137,7 +143,12 @@ fn outline(layer: &EnergyTree, pass: Option<Pass>) -> EnergyTree {
 }
 
 /// Says what is shown; tells where the diagram begins.
-fn heading(picture: &mut Picture, study: &Study, layer: &EnergyTree, pass: Option<Pass>, has_dashes: bool) -> f64 {
+fn heading(
+    picture: &mut Picture,
+    study: &Study,
+    (layer, pass): (&EnergyTree, Option<Pass>),
+    about_arrows: Option<&str>,
+) -> f64 {
     let room = picture.width - 2.0 * EDGE;
     let name = if layer.path.is_empty() { "all" } else { &layer.path };
     picture.text(EDGE, EDGE + TEXT * 0.9, &font::fitted(name, room, TEXT), pen(Anchor::Start));
@@ -149,9 +160,7 @@ fn heading(picture: &mut Picture, study: &Study, layer: &EnergyTree, pass: Optio
         words.push(format!("{} of all", percent(used / whole)));
     }
     words.extend(pass.map(|pass| format!("{pass} pass")));
-    if has_dashes {
-        words.push("dashed: outside the forward pass".to_owned());
-    }
+    words.extend(about_arrows.map(str::to_owned));
     let words = font::fitted(&words.join(", "), room, SMALL);
     let baseline = EDGE + TEXT * (0.9 + font::LINE);
     picture.text(EDGE, baseline, &words, small_pen(Anchor::Start));

@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn lines_end_where_words_do() {
-        let two = lines("attention/self/query", 50.0, 7.0, 3);
+        let two = lines("attention/self/query", 40.0, 7.0, 3);
         assert_eq!(two, ["attention/", "self/query"]);
         let cut = lines(&"word_".repeat(100), 40.0, 7.0, 2);
         assert_eq!(cut.len(), 2);
