@@ -52,7 +52,7 @@ pub fn of_share(share: f64) -> (String, &'static str) {
     let mixed: [f64; 3] =
         std::array::from_fn(|channel| BLUES[from][channel] * (1.0 - part) + BLUES[from + 1][channel] * part);
     let [red, green, blue] = mixed.map(|value| value.round() as u8);
-    let upon = if contrast(mixed) > 0.32 { INK } else { WHITE };
+    let upon = if contrast(mixed) > 0.2 { INK } else { WHITE };
     (format!("#{red:02x}{green:02x}{blue:02x}"), upon)
 }
 

@@ -219,12 +219,22 @@ impl Ends {
     }
 }
 
+/// Where an arrow meets a box.
+struct Port {
+    /// Where it comes from or goes to.
+    towards: f64,
+    /// The arrow, by its number.
+    arrow: usize,
+    /// Whether the arrow ends here.
+    is_end: bool,
+}
+
 /// The ways of arrows: pairs of points, from each of which an arrow bends to the next rank. On each side of a box arrows stand
 /// apart, in the order of where they come from or go to. `half` is half the height of a box.
 fn ways(diagram: &Diagram, half: f64, arrows: &[(&Route, Ends)]) -> Vec<Vec<(f64, f64)>> {
     let mut ways: Vec<Vec<(f64, f64)>> = Vec::new();
-    // By box and whether it is the lower side: the other end's place, the arrow, whether it is the arrow's end.
-    let mut sides: BTreeMap<(usize, bool), Vec<(f64, usize, bool)>> = BTreeMap::new();
+    // By box and whether it is the lower side.
+    let mut sides: BTreeMap<(usize, bool), Vec<Port>> = BTreeMap::new();
     for (number, (route, _)) in arrows.iter().enumerate() {
         let at = |place: usize| diagram.places.get(place).map_or((0.0, 0.0), |place| place.at);
         let (from, to) = (at(route.from), at(route.to));
@@ -235,20 +245,28 @@ fn ways(diagram: &Diagram, half: f64, arrows: &[(&Route, Ends)]) -> Vec<Vec<(f64
             route.points.iter().copied().filter(|(_, y)| is_between(*y) && is_beside_boxes(*y)).collect();
         let next = passed.first().map_or(to.0, |(x, _)| *x);
         let before = passed.last().map_or(from.0, |(x, _)| *x);
-        sides.entry((route.from, down > 0.0)).or_default().push((next, number, false));
-        sides.entry((route.to, down < 0.0)).or_default().push((before, number, true));
+        sides.entry((route.from, down > 0.0)).or_default().push(Port {
+            towards: next,
+            arrow: number,
+            is_end: false,
+        });
+        sides.entry((route.to, down < 0.0)).or_default().push(Port {
+            towards: before,
+            arrow: number,
+            is_end: true,
+        });
         let mut way = vec![(from.0, from.1 + half * down)];
         way.extend(passed.iter().flat_map(|(x, y)| [(*x, y - half * down), (*x, y + half * down)]));
         way.push((to.0, to.1 - half * down));
         ways.push(way);
     }
-    for ends in sides.values_mut() {
-        ends.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let count = ends.len() as f64;
-        for (place, (_, number, is_end)) in ends.iter().enumerate() {
+    for ports in sides.values_mut() {
+        ports.sort_by(|a, b| a.towards.total_cmp(&b.towards).then(a.arrow.cmp(&b.arrow)));
+        let count = ports.len() as f64;
+        for (place, port) in ports.iter().enumerate() {
             let shift = ((place as f64 + 1.0) / (count + 1.0) - 0.5) * BOX * 0.8;
-            let Some(way) = ways.get_mut(*number) else { continue };
-            let point = if *is_end { way.last_mut() } else { way.first_mut() };
+            let Some(way) = ways.get_mut(port.arrow) else { continue };
+            let point = if port.is_end { way.last_mut() } else { way.first_mut() };
             if let Some(point) = point {
                 point.0 += shift;
             }
