@@ -16,6 +16,8 @@ use resvg::usvg::{Group, Node, Options, Rect, Tree};
 const WIDTHS: [f32; 2] = [320.0, 672.0];
 /// The smallest text, likewise.
 const SMALLEST: f32 = 6.5 * 96.0 / 72.0;
+/// When the made-up runs begin.
+const BEGIN: i64 = 1_772_442_000_000_000_000;
 
 fn tree(file: &Path) -> Tree {
     let mut fonts = Database::new();
@@ -90,12 +92,20 @@ fn sample_run(files: &Files) -> String {
 }
 
 fn events_run(files: &Files, rows: &str) -> String {
+    let power = power_over(BEGIN, BEGIN + 1_000_000_000, &["cpu:0"]);
+    events_run_with(files, rows, &power)
+}
+
+fn events_run_with(files: &Files, rows: &str, power: &str) -> String {
     let trace = files.write("events.csv", format!("start_ns,end_ns,device,lane,op,pass\n{rows}"));
-    let power = files.write("power.csv", power_over(1_000_000_000, 2_000_000_000, &["cpu:0"]));
+    let power = files.write("power.csv", power);
     let run_folder = files.path("events-run");
     run(["account", &trace, "--power", &power, "-o", &run_folder]).ok();
     run_folder
 }
+
+/// One event.
+const ONE_OPERATION: &str = "1772442000100000000,1772442000200000000,cpu:0,main,only,forward\n";
 
 #[test]
 fn every_figure_comes_in_every_form() {
@@ -198,8 +208,9 @@ fn whatever_the_names_the_figures_are_legible() {
     let mut rows = String::new();
     for (number, name) in nasty.iter().enumerate() {
         for (place, pass) in ["forward", "backward", "optimizer"].iter().enumerate() {
-            let start = 1_000_000_000 + number * 100_000_000 + place * 20_000_000;
-            let end = start + 10_000_000 + number * 1_000_000;
+            let offset = i64::try_from(number * 100_000_000 + place * 20_000_000).expect("a time");
+            let start = BEGIN + offset;
+            let end = start + 10_000_000 + offset / 100;
             rows.push_str(&format!("{start},{end},cpu:0,main,\"net/{name}/part one/{name}\",{pass}\n"));
         }
     }
@@ -213,7 +224,7 @@ fn whatever_the_names_the_figures_are_legible() {
 #[test]
 fn one_operation_is_enough() {
     let files = Files::new();
-    let run_folder = events_run(&files, "1100000000,1200000000,cpu:0,main,only,forward\n");
+    let run_folder = events_run(&files, ONE_OPERATION);
     let folder = files.path("figures");
     run(["report", &run_folder, "--figures", &folder]).ok();
     let drawn = names(&folder, ".svg");
@@ -224,13 +235,9 @@ fn one_operation_is_enough() {
 #[test]
 fn what_would_show_nothing_is_not_written_and_that_is_said() {
     let files = Files::new();
-    let trace = files.write(
-        "events.csv",
-        "start_ns,end_ns,device,lane,op,pass\n1100000000,1200000000,gpu:3,main,only,forward\n",
-    );
-    let power = files.write("power.csv", power_over(1_000_000_000, 2_000_000_000, &["cpu:0"]));
-    let run_folder = files.path("unmetered");
-    run(["account", &trace, "--power", &power, "-o", &run_folder]).ok();
+    let end = BEGIN + 1_000_000_000;
+    let nothing = format!("epoch_ns,device,watts\n{BEGIN},cpu:0,0\n{end},cpu:0,0\n");
+    let run_folder = events_run_with(&files, ONE_OPERATION, &nothing);
     let folder = files.path("figures");
     let ran = run(["report", &run_folder, "--figures", &folder]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
