@@ -107,6 +107,13 @@ fn shortened(letters: &[char], kept: usize) -> Vec<char> {
     letters[..first].iter().copied().chain([LEFT_OUT]).chain(letters[last..].iter().copied()).collect()
 }
 
+/// Whether a line may end after a letter: at a sign, or before a capital letter in the middle of a name.
+fn ends_word(letters: &[char], at: usize) -> bool {
+    let is_small = letters.get(at).is_some_and(|letter| letter.is_lowercase());
+    let is_capital_next = letters.get(at + 1).is_some_and(|letter| letter.is_uppercase());
+    letters.get(at).is_some_and(|letter| BREAKS.contains(letter)) || is_small && is_capital_next
+}
+
 /// The text in lines that fit; `None` when a single letter does not.
 fn broken(letters: &[char], room: f64, size: f64) -> Option<Vec<String>> {
     let mut lines = Vec::new();
@@ -124,7 +131,7 @@ fn broken(letters: &[char], room: f64, size: f64) -> Option<Vec<String>> {
             0 => return None,
             all if all == rest.len() => all,
             some => {
-                let at_break = rest[..some].iter().rposition(|letter| BREAKS.contains(letter));
+                let at_break = (0..some).rev().find(|at| ends_word(rest, *at));
                 // A line that is nearly empty looks worse than a word that is cut.
                 at_break.map(|at| at + 1).filter(|end| *end * 3 > some).unwrap_or(some)
             }
@@ -174,6 +181,7 @@ mod tests {
     fn lines_end_where_words_do() {
         let two = lines("attention/self/query", 40.0, 7.0, 3);
         assert_eq!(two, ["attention/", "self/query"]);
+        assert_eq!(lines("cudaStreamSynchronize", 60.0, 7.0, 2), ["cudaStream", "Synchronize"]);
         let cut = lines(&"word_".repeat(100), 40.0, 7.0, 2);
         assert_eq!(cut.len(), 2);
         assert!(cut.concat().contains(LEFT_OUT) && cut.iter().all(|line| width(line, 7.0) <= 40.0), "{cut:?}");
