@@ -3,7 +3,7 @@
 //! The layered layout is dagre's. Parts without data flow stand in rows below. Forward and backward passes share one
 //! layout, so that parts stay where they are when one is chosen.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use dagre::graph::{Graph, GraphOptions};
 use dagre::{EdgeLabel, LayoutOptions, NodeLabel, layout};
@@ -12,12 +12,27 @@ use jouletree_model::Pass;
 
 /// The size of a box.
 pub const BOX: (f64, f64) = (168.0, 58.0);
-/// The distance between boxes beside each other, and between ranks.
-const GAP: (f64, f64) = (26.0, 34.0);
 /// So many parts have a box of their own, the largest; the others share one.
 const MOST_BOXES: usize = 48;
-/// Parts without data flow stand in rows of so many, unless the rest is wider.
-const IN_A_ROW: usize = 4;
+
+/// How large things are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Measures {
+    /// The size of a box.
+    pub box_size: (f64, f64),
+    /// The distance between boxes beside each other, and between ranks.
+    pub gap: (f64, f64),
+    /// The distance between arrows beside each other.
+    pub arrow_gap: f64,
+    /// So many parts have a box of their own, the largest; the others share one.
+    pub most_boxes: usize,
+    /// Parts without data flow stand in rows of so many, unless the rest is wider.
+    pub in_a_row: usize,
+}
+
+/// On the page.
+const ON_PAGE: Measures =
+    Measures { box_size: BOX, gap: (26.0, 34.0), arrow_gap: 10.0, most_boxes: MOST_BOXES, in_a_row: 4 };
 
 /// Where the parts of a layer stand.
 #[derive(Debug, Clone, PartialEq)]
@@ -99,7 +114,7 @@ impl Heads {
 }
 
 impl Flow {
-    fn of(arrow: &Arrow) -> Flow {
+    pub(crate) fn of(arrow: &Arrow) -> Flow {
         match (arrow.from_pass, arrow.to_pass) {
             (Pass::Forward, Pass::Forward) => Flow::Forward,
             (Pass::Backward, Pass::Backward) => Flow::Backward,
@@ -111,10 +126,16 @@ impl Flow {
 impl Diagram {
     /// The diagram of a layer; `None` when nothing is in it.
     pub fn of(layer: &EnergyTree) -> Option<Diagram> {
+        Diagram::measured(layer, &ON_PAGE)
+    }
+
+    /// The diagram of a layer with other measures than those of the page.
+    pub(crate) fn measured(layer: &EnergyTree, measures: &Measures) -> Option<Diagram> {
         if layer.children.is_empty() {
             return None;
         }
-        let shown = if layer.children.len() > MOST_BOXES { MOST_BOXES - 1 } else { layer.children.len() };
+        let most = measures.most_boxes.max(1);
+        let shown = if layer.children.len() > most { most - 1 } else { layer.children.len() };
         let mut parts: Vec<Part> = (0..shown).map(Part::Child).collect();
         let others = (shown < layer.children.len()).then_some(Part::Others(shown));
         parts.extend(others);
@@ -128,14 +149,16 @@ impl Diagram {
             is_joined[*to] = true;
         }
         let mut places: Vec<Place> = parts.into_iter().map(|part| Place { part, at: (0.0, 0.0) }).collect();
-        let (mut size, routes) = laid_out(&mut places, &is_joined, &flows);
+        let (mut size, routes) = laid_out(&mut places, &is_joined, &flows, measures);
         let alone = places.iter_mut().zip(is_joined).filter(|(_, is_joined)| !is_joined).map(|(place, _)| place);
-        in_rows(alone.collect(), &mut size);
+        in_rows(alone.collect(), &mut size, measures);
         Some(Diagram { size, places, routes })
     }
 }
 
 /// The data flow between boxes, each pair once, in the direction in which it is drawn: downwards with the forward pass.
+///
+/// There are no cycles: where data flows in a circle, the least of it is drawn upwards.
 fn flows(layer: &EnergyTree, shown: usize) -> BTreeMap<(usize, usize), Heads> {
     // Those that share a box are one.
     let numbers: HashMap<&str, usize> = layer
@@ -144,23 +167,96 @@ fn flows(layer: &EnergyTree, shown: usize) -> BTreeMap<(usize, usize), Heads> {
         .enumerate()
         .map(|(number, child)| (child.name.as_str(), number.min(shown)))
         .collect();
-    let mut pairs: BTreeMap<(usize, usize), Heads> = BTreeMap::new();
+    let mut pairs: BTreeMap<(usize, usize), Pair> = BTreeMap::new();
     for arrow in &layer.edges {
         let (Some(from), Some(to)) = (numbers.get(arrow.from.as_str()), numbers.get(arrow.to.as_str())) else {
             continue;
         };
         if from != to {
-            pairs.entry((*from.min(to), *from.max(to))).or_default().add(Flow::of(arrow), from > to);
+            pairs.entry((*from.min(to), *from.max(to))).or_default().add(arrow, from > to);
         }
     }
-    let directed = |((low, high), heads): ((usize, usize), Heads)| {
-        let is_down = heads.has(Flow::Forward, false)
-            || !heads.has(Flow::Forward, true)
-                && (heads.has(Flow::Backward, true)
-                    || !heads.has(Flow::Backward, false) && heads.has(Flow::Between, false));
-        if is_down { ((low, high), heads) } else { ((high, low), heads.turned()) }
+    let order = |from: usize, to: usize| -> Option<bool> {
+        let name = |number: usize| Some(layer.children.get(number).filter(|_| number < shown)?.name.as_str());
+        is_earlier(name(from)?, name(to)?)
     };
-    pairs.into_iter().map(directed).collect()
+    let mut directed: Vec<((usize, usize), Pair)> = pairs
+        .into_iter()
+        .map(|((low, high), pair)| match order(low, high).unwrap_or_else(|| pair.is_down()) {
+            true => ((low, high), pair),
+            false => ((high, low), pair.turned()),
+        })
+        .collect();
+    // Otherwise the forward pass tells the order, by what flows most; small parts, which prepare what large ones use, come
+    // first.
+    directed
+        .sort_by_key(|((from, to), pair)| std::cmp::Reverse((order(*from, *to).is_some(), pair.forward.0, *from)));
+    let mut below: HashMap<usize, Vec<usize>> = HashMap::new();
+    let mut flows = BTreeMap::new();
+    for ((from, to), pair) in directed {
+        let (from, to, pair) = if leads(&below, to, from) { (to, from, pair.turned()) } else { (from, to, pair) };
+        below.entry(from).or_default().push(to);
+        flows.insert((from, to), pair.heads);
+    }
+    flows
+}
+
+/// Whether one of two siblings that differ in their number comes before the other: they run in this order, whatever constants a
+/// framework lets them share.
+pub(crate) fn is_earlier(name: &str, other: &str) -> Option<bool> {
+    let ((stem, number), (same, another)) = (numbered(name)?, numbered(other)?);
+    (stem == same && number != another).then_some(number < another)
+}
+
+/// A name that ends with a number, in two.
+fn numbered(name: &str) -> Option<(&str, u64)> {
+    let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    Some((stem, name.get(stem.len()..)?.parse().ok()?))
+}
+
+/// What flows between two boxes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Pair {
+    heads: Heads,
+    /// How many arrows of the forward pass there are, along and against.
+    forward: (u64, u64),
+}
+
+impl Pair {
+    fn add(&mut self, arrow: &Arrow, is_against: bool) {
+        let flow = Flow::of(arrow);
+        self.heads.add(flow, is_against);
+        if flow == Flow::Forward {
+            let count = if is_against { &mut self.forward.1 } else { &mut self.forward.0 };
+            *count = count.saturating_add(arrow.count);
+        }
+    }
+
+    fn turned(self) -> Pair {
+        Pair { heads: self.heads.turned(), forward: (self.forward.1, self.forward.0) }
+    }
+
+    /// Whether it is drawn along rather than against.
+    fn is_down(&self) -> bool {
+        let has = |flow, is_against| self.heads.has(flow, is_against);
+        if has(Flow::Forward, false) || has(Flow::Forward, true) {
+            return self.forward.0 >= self.forward.1;
+        }
+        has(Flow::Backward, true) || !has(Flow::Backward, false) && has(Flow::Between, false)
+    }
+}
+
+/// Whether a way leads from one box to another.
+fn leads(below: &HashMap<usize, Vec<usize>>, from: usize, to: usize) -> bool {
+    let mut seen = HashSet::from([from]);
+    let mut waiting = vec![from];
+    while let Some(at) = waiting.pop() {
+        if at == to {
+            return true;
+        }
+        waiting.extend(below.get(&at).into_iter().flatten().filter(|next| seen.insert(**next)));
+    }
+    false
 }
 
 /// Places all boxes that data flows to or from; tells the size and the ways.
@@ -168,14 +264,16 @@ fn laid_out(
     places: &mut [Place],
     is_joined: &[bool],
     flows: &BTreeMap<(usize, usize), Heads>,
+    measures: &Measures,
 ) -> ((f64, f64), Vec<Route>) {
     if flows.is_empty() {
         return ((0.0, 0.0), Vec::new());
     }
+    let (wide, high) = measures.box_size;
     let mut graph: Graph<NodeLabel, EdgeLabel> =
         Graph::with_options(GraphOptions { directed: true, multigraph: false, compound: false });
     for number in (0..places.len()).filter(|number| is_joined[*number]) {
-        let label = NodeLabel { width: BOX.0, height: BOX.1, ..NodeLabel::default() };
+        let label = NodeLabel { width: wide, height: high, ..NodeLabel::default() };
         graph.set_node(number.to_string(), Some(label));
     }
     for ((from, to), heads) in flows {
@@ -183,13 +281,14 @@ fn laid_out(
         let label = EdgeLabel { weight, ..EdgeLabel::default() };
         graph.set_edge(from.to_string(), to.to_string(), Some(label), None);
     }
-    let options = LayoutOptions { nodesep: GAP.0, ranksep: GAP.1, edgesep: 10.0, ..LayoutOptions::default() };
+    let (nodesep, ranksep) = measures.gap;
+    let options = LayoutOptions { nodesep, ranksep, edgesep: measures.arrow_gap, ..LayoutOptions::default() };
     layout(&mut graph, Some(options));
     let mut size = (0.0_f64, 0.0_f64);
     for (number, place) in places.iter_mut().enumerate() {
         if let Some(node) = graph.node(&number.to_string()) {
             place.at = (node.x.unwrap_or(0.0), node.y.unwrap_or(0.0));
-            size = (size.0.max(place.at.0 + BOX.0 / 2.0), size.1.max(place.at.1 + BOX.1 / 2.0));
+            size = (size.0.max(place.at.0 + wide / 2.0), size.1.max(place.at.1 + high / 2.0));
         }
     }
     let route = |((from, to), heads): (&(usize, usize), &Heads)| {
@@ -206,20 +305,21 @@ fn laid_out(
 }
 
 /// Places boxes in rows below what is there.
-fn in_rows(alone: Vec<&mut Place>, size: &mut (f64, f64)) {
+fn in_rows(alone: Vec<&mut Place>, size: &mut (f64, f64), measures: &Measures) {
     if alone.is_empty() {
         return;
     }
-    let (width, height) = (BOX.0 + GAP.0, BOX.1 + GAP.1);
-    let fitting = ((size.0 + GAP.0) / width).floor() as usize;
-    let in_a_row = fitting.max(IN_A_ROW).min(alone.len());
-    let top = if size.1 > 0.0 { size.1 + GAP.1 } else { 0.0 };
+    let ((wide, high), gap) = (measures.box_size, measures.gap);
+    let (width, height) = (wide + gap.0, high + gap.1);
+    let fitting = ((size.0 + gap.0) / width).floor() as usize;
+    let in_a_row = fitting.max(measures.in_a_row).min(alone.len());
+    let top = if size.1 > 0.0 { size.1 + gap.1 } else { 0.0 };
     let rows = alone.len().div_ceil(in_a_row);
     for (number, place) in alone.into_iter().enumerate() {
         let (row, column) = (number / in_a_row, number % in_a_row);
-        place.at = (column as f64 * width + BOX.0 / 2.0, top + row as f64 * height + BOX.1 / 2.0);
+        place.at = (column as f64 * width + wide / 2.0, top + row as f64 * height + high / 2.0);
     }
-    *size = (size.0.max(in_a_row as f64 * width - GAP.0), top + rows as f64 * height - GAP.1);
+    *size = (size.0.max(in_a_row as f64 * width - gap.0), top + rows as f64 * height - gap.1);
 }
 
 #[cfg(test)]
@@ -228,15 +328,20 @@ mod tests {
     use jouletree_model::Joules;
     use proptest::prelude::*;
 
+    /// A name without a number.
+    fn named(number: usize) -> String {
+        format!("n{number}.")
+    }
+
     fn layer(children: usize, edges: &[(usize, usize, Pass, Pass)]) -> EnergyTree {
         let child = |number: usize| EnergyTree {
-            name: format!("n{number}"),
+            name: named(number),
             energy: Joules((children - number) as f64),
             ..EnergyTree::default()
         };
         let arrow = |(from, to, from_pass, to_pass): &(usize, usize, Pass, Pass)| Arrow {
-            from: format!("n{from}"),
-            to: format!("n{to}"),
+            from: named(*from),
+            to: named(*to),
             from_pass: *from_pass,
             to_pass: *to_pass,
             count: 1,
@@ -259,6 +364,37 @@ mod tests {
         let route = diagram.routes.iter().find(|route| (route.from, route.to) == (1, 0)).unwrap();
         assert!(route.heads.has(Flow::Forward, false) && route.heads.has(Flow::Backward, true));
         assert!(!route.heads.has(Flow::Backward, false) && route.points.len() >= 2);
+    }
+
+    #[test]
+    fn numbered_siblings_stand_in_their_order() {
+        let f = Pass::Forward;
+        let mut layer = layer(3, &[(2, 1, f, f), (1, 0, f, f), (0, 2, f, f)]);
+        layer.edges[0].count = 19;
+        let plain = |name: &mut String| name.truncate(name.trim_end_matches('.').len());
+        layer.children.iter_mut().for_each(|child| plain(&mut child.name));
+        layer.edges.iter_mut().for_each(|edge| [&mut edge.from, &mut edge.to].into_iter().for_each(plain));
+        let diagram = Diagram::of(&layer).unwrap();
+        assert!(diagram.places[0].at.1 < diagram.places[1].at.1, "{diagram:?}");
+        assert!(diagram.places[1].at.1 < diagram.places[2].at.1, "{diagram:?}");
+        assert_eq!(
+            (numbered("layer_12"), numbered("12"), numbered("layer")),
+            (Some(("layer_", 12)), Some(("", 12)), None)
+        );
+    }
+
+    #[test]
+    fn only_the_least_of_a_circle_flows_upwards() {
+        let f = Pass::Forward;
+        let mut layer = layer(3, &[(0, 1, f, f), (1, 2, f, f), (2, 0, f, f), (2, 1, Pass::Optimizer, f)]);
+        layer.edges[0].count = 5;
+        layer.edges[1].count = 5;
+        let diagram = Diagram::of(&layer).unwrap();
+        let at = |child: usize| diagram.places[child].at.1;
+        assert!(at(0) < at(1) && at(1) < at(2), "{diagram:?}");
+        let back = diagram.routes.iter().find(|route| (route.from, route.to) == (0, 2)).unwrap();
+        assert!(back.heads.has(Flow::Forward, true) && !back.heads.has(Flow::Forward, false));
+        assert_eq!(diagram.routes.len(), 3);
     }
 
     #[test]

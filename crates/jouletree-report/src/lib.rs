@@ -5,11 +5,13 @@
 
 mod diagram;
 pub mod export;
+mod figures;
 mod page;
 mod study;
 mod told;
 
 pub use diagram::{Diagram, Flow, Heads, Part, Place, Route};
+pub use figures::{Figure, FigureChoice, FigureError, FigureFormat, Figures};
 pub use page::page;
 pub use study::{
     DeviceTotal, Moment, PowerTrack, PowerView, Provenance, Ranked, StageTotal, StepView, Study, StudyError,

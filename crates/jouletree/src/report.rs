@@ -1,12 +1,13 @@
-//! `jouletree report`: one page that shows where the joules of a run went.
+//! `jouletree report`: one page that shows where the joules of a run went, and figures for papers.
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use clap::Args;
-use jouletree_report::{Study, page};
+use clap::{Args, ValueEnum};
+use jouletree_model::Pass;
+use jouletree_report::{FigureChoice, FigureFormat, Figures, Study, page};
 use jouletree_run::RunFolder;
 
 use crate::{Outcome, run};
@@ -20,7 +21,9 @@ pub const EXAMPLES: &str = "\
 Examples:
   jouletree report RUN                             writes RUN/report.html, one file that opens anywhere
   jouletree report RUN -o report.html              to attach to a paper or a pull request
-  jouletree report RUN1 RUN2 RUN3 -o report.html   runs of the same program: means, with whiskers of one standard deviation";
+  jouletree report RUN1 RUN2 RUN3 -o report.html   runs of the same program: means, with whiskers of one standard deviation
+  jouletree report RUN --figures paper/ --format pdf            figures in the width of a column
+  jouletree report RUN --figures paper/ --format pdf,png --layer bert/encoder/layer_0 --pass backward";
 
 #[derive(Args)]
 pub struct ReportArgs {
@@ -30,19 +33,69 @@ pub struct ReportArgs {
     /// The page; by default report.html in the folder of the first run
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Writes the figures of a paper into this folder, and the page only if -o is given; replaces figures of the same
+    /// names
+    #[arg(long, value_name = "DIR")]
+    pub figures: Option<PathBuf>,
+    /// The form of the figures; several are parted by commas
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "svg",
+        requires = "figures"
+    )]
+    pub format: Vec<Form>,
+    /// A layer whose diagram is drawn, beside the root and the largest layers below it; may be given several times
+    #[arg(long = "layer", value_name = "PATH", requires = "figures")]
+    pub layers: Vec<String>,
+    /// The pass that diagrams show: forward, backward or optimizer; by default all of them
+    #[arg(long, value_name = "PASS", requires = "figures")]
+    pub pass: Option<Pass>,
+    /// The layer whose moments are pointed out in power over a step; by default the largest that is a part of it
+    #[arg(long, value_name = "PATH", requires = "figures")]
+    pub highlight: Option<String>,
+}
+
+/// The form of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// Scalable, for web pages and drawing programs
+    Svg,
+    /// For papers
+    Pdf,
+    /// Pixels, 300 to an inch
+    Png,
+}
+
+impl From<Form> for FigureFormat {
+    fn from(form: Form) -> FigureFormat {
+        match form {
+            Form::Svg => FigureFormat::Svg,
+            Form::Pdf => FigureFormat::Pdf,
+            Form::Png => FigureFormat::Png,
+        }
+    }
 }
 
 /// Runs the command.
 pub fn run(arguments: &ReportArgs) -> Result<Outcome> {
     let folders = arguments.runs.iter().map(|path| run::opened(path)).collect::<Result<Vec<RunFolder>>>()?;
     let output = match (&arguments.output, folders.first()) {
-        (Some(output), _) => output.clone(),
-        (None, Some(first)) => first.path().join(NAME),
+        (Some(output), _) => Some(output.clone()),
+        (None, _) if arguments.figures.is_some() => None,
+        (None, Some(first)) => Some(first.path().join(NAME)),
         (None, None) => bail!("there is no run to report; give a run folder"),
     };
     let study = Study::read(folders, rayon::current_num_threads())?;
-    write(&study, &output)?;
-    eprintln!("jouletree: wrote {}", output.display());
+    if let Some(output) = output {
+        write(&study, &output)?;
+        eprintln!("jouletree: wrote {}", output.display());
+    }
+    if let Some(folder) = &arguments.figures {
+        write_figures(&study, arguments, folder)?;
+    }
     Ok(Outcome { warnings: study.warnings, strict: false })
 }
 
@@ -58,8 +111,38 @@ pub fn write(study: &Study, output: &Path) -> Result<()> {
         Ok(_) | Err(_) => {}
     }
     let text = page(study).context("the report cannot be written")?;
+    replace(output, text.as_bytes())
+}
+
+fn write_figures(study: &Study, arguments: &ReportArgs, folder: &Path) -> Result<()> {
+    let choice = FigureChoice {
+        layers: arguments.layers.clone(),
+        pass: arguments.pass,
+        highlight: arguments.highlight.clone(),
+    };
+    let figures = Figures::of(study, &choice)?;
+    for (name, why) in &figures.missing {
+        eprintln!("jouletree: {name} is not written: {why}");
+    }
+    if figures.drawn.is_empty() {
+        return Ok(());
+    }
+    fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    for figure in &figures.drawn {
+        for form in &arguments.format {
+            let format = FigureFormat::from(*form);
+            let file = folder.join(format!("{}.{}", figure.name, format.extension()));
+            replace(&file, &figure.bytes(format)?)?;
+            eprintln!("jouletree: wrote {}", file.display());
+        }
+    }
+    Ok(())
+}
+
+/// Writes a file that is there whole or not at all.
+fn replace(output: &Path, bytes: &[u8]) -> Result<()> {
     let partial = partial_beside(output)?;
-    let written = fs::write(&partial, text).and_then(|()| fs::rename(&partial, output));
+    let written = fs::write(&partial, bytes).and_then(|()| fs::rename(&partial, output));
     written.map_err(|error| {
         let _ = fs::remove_file(&partial);
         anyhow::Error::new(error).context(format!("cannot write {}", output.display()))
