@@ -1,7 +1,6 @@
 //! `jouletree export`: a run as a file that other programs open.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +10,7 @@ use jouletree_model::{Footprint, Trace, Warning};
 use jouletree_report::export::{self, Content, ExportError, Format};
 use jouletree_run::{EnergyOf, MeteredSeries, RunError, RunFolder, accounted};
 
+use crate::partial::Partial;
 use crate::{Outcome, print_warnings, run};
 
 pub const EXAMPLES: &str = "\
@@ -152,9 +152,11 @@ impl Target {
             Target::File(path) => path,
         };
         let partial = Partial::beside(path)?;
-        let mut output = BufWriter::with_capacity(BUFFER, &partial.file);
+        let mut output = BufWriter::with_capacity(BUFFER, partial.file());
         write(&mut output).with_context(|| format!("{}: not written", path.display()))?;
         drop(output);
+        // Somebody may have been faster.
+        check_free(path)?;
         partial.become_whole(path)?;
         eprintln!("wrote {}", path.display());
         Ok(())
@@ -176,38 +178,6 @@ fn check_free(path: &Path) -> Result<()> {
         bail!(RunError::Exists(path.to_owned()));
     }
     Ok(())
-}
-
-/// A file that is being written, under a name nobody looks at; removed unless it becomes whole.
-struct Partial {
-    path: PathBuf,
-    file: File,
-}
-
-impl Partial {
-    fn beside(path: &Path) -> Result<Partial> {
-        let name = path.file_name().with_context(|| format!("{}: not the name of a file", path.display()))?;
-        let partial = path.with_file_name(format!(".{}.partial-{}", name.to_string_lossy(), std::process::id()));
-        // One that is left from a dead process of the same number is written over.
-        let file = File::create(&partial)
-            .with_context(|| format!("{}: cannot create the file; is its folder there?", path.display()))?;
-        Ok(Partial { path: partial, file })
-    }
-
-    fn become_whole(self, path: &Path) -> Result<()> {
-        self.file.sync_all().with_context(|| format!("{}: cannot write to the disk", path.display()))?;
-        // Somebody may have been faster.
-        check_free(path)?;
-        fs::rename(&self.path, path)
-            .with_context(|| format!("{}: cannot rename the finished file", path.display()))
-    }
-}
-
-impl Drop for Partial {
-    fn drop(&mut self) {
-        // After the renaming there is nothing of this name. A failure here must not hide the error that led here.
-        let _ = fs::remove_file(&self.path);
-    }
 }
 
 impl From<FormatArg> for Format {

@@ -17,6 +17,7 @@ mod markdown;
 mod meters;
 mod numbers;
 mod page;
+mod partial;
 mod program;
 mod progress;
 mod reader;

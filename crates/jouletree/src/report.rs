@@ -1,7 +1,7 @@
 //! `jouletree report`: one page that shows where the joules of a run went, and figures for papers.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -10,6 +10,7 @@ use jouletree_model::Pass;
 use jouletree_report::{FigureChoice, FigureFormat, Figures, Study, page};
 use jouletree_run::RunFolder;
 
+use crate::partial::Partial;
 use crate::{Outcome, run};
 
 /// What every page of ours holds, by which it may be replaced.
@@ -139,18 +140,8 @@ fn write_figures(study: &Study, arguments: &ReportArgs, folder: &Path) -> Result
     Ok(())
 }
 
-/// Writes a file that is there whole or not at all.
 fn replace(output: &Path, bytes: &[u8]) -> Result<()> {
-    let partial = partial_beside(output)?;
-    let written = fs::write(&partial, bytes).and_then(|()| fs::rename(&partial, output));
-    written.map_err(|error| {
-        let _ = fs::remove_file(&partial);
-        anyhow::Error::new(error).context(format!("cannot write {}", output.display()))
-    })
-}
-
-/// A name beside a file under which it is written until it is whole.
-fn partial_beside(output: &Path) -> Result<PathBuf> {
-    let name = output.file_name().with_context(|| format!("{} is no name of a file", output.display()))?;
-    Ok(output.with_file_name(format!(".{}.partial-{}", name.to_string_lossy(), std::process::id())))
+    let partial = Partial::beside(output)?;
+    partial.file().write_all(bytes).with_context(|| format!("cannot write {}", output.display()))?;
+    partial.become_whole(output)
 }
