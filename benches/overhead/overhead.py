@@ -5,12 +5,13 @@ Programs run at the same time, one for each level and two without jouletree, and
 the others and their monitors are stopped (SIGSTOP). So steps are compared with the steps just before and after them. A step
 lasts until the program is about to begin the next one: everything that jouletree does between steps counts.
 
-On a machine that others use, too, a step of a second varies by far more than what is looked for. What recording adds is the
-same number of hooks and events whatever the size of tensors; so it is found, in milliseconds of processor time, on layers of
-the same number and kind with H = 64 and one sentence, where it is not lost in the step, and set against the step of BERT-base-like layers
-(H = 768). To that comes what the monitor takes while such steps run, as its part of all processors. Figures are means over
-rounds with a 95 % interval from a bootstrap. The row `none` compares the two programs without jouletree: what it is away
-from nothing is the error of the method. What the clock says of the large steps directly stands beside it.
+On a machine that others use, too, a step of a second varies by far more than what is looked for. What recording adds is
+the same number of hooks and events whatever the size of tensors; so it is found, in milliseconds of processor time, on
+layers of the same number and kind with H = 64 and one sentence, where it is not lost in the step, and set against the
+step of BERT-base-like layers (H = 768). To that comes what the monitor takes while such steps run, as its part of all
+processors. Figures are means over rounds with a 95 % interval from a bootstrap. The row `none` compares the two programs
+without jouletree: what it is away from nothing is the error of the method. TensorFlow's own `ProfilerHook`, with its
+files, takes part, too. What the clock says of the large steps directly stands beside it.
 
     make bench-overhead
     make bench-overhead BENCH='--rounds 200 --only torch'
@@ -35,6 +36,8 @@ BINARY = os.environ["JOULETREE_BINARY"]
 #: Each level with the most that it may add to a step, in percent.
 LEVELS = {"process": 0.5, "module": 2.0, "op": 10.0}
 PROGRAMS = {"torch": ("frameworks", "torch_bert.py"), "tensorflow": ("tensorflow-2.15", "tensorflow_bert.py")}
+#: What TensorFlow itself offers for the same purpose.
+PEERS = {"tensorflow": ["ProfilerHook"]}
 #: What every level is compared with, and the same once more.
 PLAIN, AGAIN = "plain", "none"
 WARM_UP = 5
@@ -69,7 +72,8 @@ class Contestant:
         go, arrived = folder / "go", folder / "arrived"
         for pipe in (go, arrived):
             os.mkfifo(pipe)
-        words = [*program, go, arrived]
+        is_peer = any(level in peers for peers in PEERS.values())
+        words = [*program, go, arrived, *([level] if is_peer else [])]
         self._watched = level in LEVELS
         if self._watched:
             words = [BINARY, "run", "-q", "-o", folder / "run", "--level", level, "--steps", "1..", "--", *words]
@@ -114,7 +118,7 @@ def rounds_of(name: str, layers: int, size: tuple, count: int) -> list:
     with tempfile.TemporaryDirectory() as folder:
         contestants = {}
         try:
-            for level in [PLAIN, AGAIN, *LEVELS]:
+            for level in [PLAIN, AGAIN, *LEVELS, *PEERS.get(name, [])]:
                 contestants[level] = Contestant(program, level, pathlib.Path(folder, level))
             order, rounds = list(contestants), []
             for number in range(count + WARM_UP):
@@ -157,7 +161,7 @@ def main() -> None:
         large = rounds_of(name, arguments.layers, LARGE, max(5, arguments.rounds // 5))
         # A quiet step is the short one, of which what is added is the larger part.
         step = statistics.quantiles([each[PLAIN].wall for each in large], n=4)[0]
-        for level, most in {AGAIN: None, **LEVELS}.items():
+        for level, most in {AGAIN: None, **LEVELS, **dict.fromkeys(PEERS.get(name, []))}.items():
             added = Mean([each[level].cpu - each[PLAIN].cpu for each in small])
             monitor = statistics.median(each[level].monitor / os.cpu_count() for each in large)
             clock = Mean([each[level].wall / each[PLAIN].wall - 1 for each in large])

@@ -10,6 +10,18 @@ import bert_tf1  # noqa: E402
 from bert_estimator import encode  # noqa: E402
 
 
+def profile_every_step() -> None:
+    """Has TensorFlow's own hook trace every step and write its file."""
+    estimator = bert_tf1.tf.estimator.Estimator
+    train = estimator.train
+
+    def profiled(self, *arguments, hooks=None, **options):
+        profiler = bert_tf1.v1.train.ProfilerHook(save_steps=1, output_dir="profile")
+        return train(self, *arguments, hooks=[*(hooks or []), profiler], **options)
+
+    estimator.train = profiled
+
+
 def main() -> None:
     steps, layers, hidden, batch, go, arrived = sys.argv[1:7]
     turns = Turns(go, arrived)
@@ -21,6 +33,8 @@ def main() -> None:
             turns.wait()
             return super().before_run(run_context)
 
+    if sys.argv[7:] == ["ProfilerHook"]:
+        profile_every_step()
     words = ["--layers", layers, "--hidden", hidden, "--heads", str(int(hidden) // 64), "--seq", "64", "--batch", batch]
     sys.argv[1:] = [*words, "--steps", str(int(steps) + 1), "--stage", "pre-training"]
     bert_tf1.Progress = InTurn
