@@ -27,11 +27,15 @@ test: format lint licences text sample test-rust test-python test-browser ## Run
 test-rust: toolchain
 	$(CARGO) test --workspace --locked
 
+# The command as the tests of Rust have it, so that nothing is built twice.
+.PHONY: tested-binary
+tested-binary: toolchain
+	$(CARGO) test --workspace --locked --no-run
+
 # With real frameworks, each in an environment of its own that is kept in the user's cache folder. PYTEST passes
 # arguments on: make test-python PYTEST='-k torch'
 .PHONY: test-python
-test-python: toolchain python
-	$(CARGO) build --locked -p jouletree
+test-python: tested-binary python
 	@for name in $(ENVIRONMENTS); do \
 		environment=$$($(PYTHON) tools/environment.py $$name) || exit 1; \
 		echo "tests in environment $$name"; \
@@ -42,8 +46,7 @@ test-python: toolchain python
 # Reports in a real browser, which tools/browser.py finds or gets; where it cannot, the tests are skipped. For pictures of
 # the page, JOULETREE_SCREENSHOTS names a folder.
 .PHONY: test-browser
-test-browser: toolchain python
-	$(CARGO) build --locked -p jouletree
+test-browser: tested-binary python
 	@environment=$$($(PYTHON) tools/environment.py browser) || exit 1; \
 		JOULETREE_BINARY='$(abspath $(TARGET_DIR))/debug/jouletree' $$environment -m pytest -q -rs -p no:cacheprovider \
 			tests/browser $(PYTEST)
