@@ -16,7 +16,9 @@ def profile_every_step() -> None:
     train = estimator.train
 
     def profiled(self, *arguments, hooks=None, **options):
-        profiler = bert_tf1.v1.train.ProfilerHook(save_steps=1, output_dir="profile")
+        # Its writer refuses to be made where TensorFlow is eager.
+        with bert_tf1.v1.Graph().as_default():
+            profiler = bert_tf1.v1.train.ProfilerHook(save_steps=1, output_dir="profile")
         return train(self, *arguments, hooks=[*(hooks or []), profiler], **options)
 
     estimator.train = profiled

@@ -1,6 +1,10 @@
 //! Operations that go on after their call has returned: XLA hands the work of large ones to a pool of threads, and an event
 //! `end: …` tells when it was done. Of such an operation the event is the call; it is made to last as long as the work did.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::hash_map::Entry;
+
 use rustc_hash::FxHashMap;
 
 use jouletree_model::{Event, Nanos};
@@ -21,6 +25,8 @@ pub(super) struct Call {
 pub(super) struct Work {
     calls: Vec<(usize, Call)>,
     ends: FxHashMap<i64, Nanos>,
+    /// Further ends of calls whose number was used again.
+    more_ends: FxHashMap<i64, Vec<Nanos>>,
 }
 
 impl Work {
@@ -32,7 +38,19 @@ impl Work {
 
     /// Notes when the work of a call was done.
     pub(super) fn ended(&mut self, id: i64, at: Nanos) {
-        self.ends.insert(id, at);
+        match self.ends.entry(id) {
+            Entry::Vacant(unknown) => {
+                unknown.insert(at);
+            }
+            Entry::Occupied(_) => self.more_ends.entry(id).or_default().push(at),
+        }
+    }
+
+    /// When the work of a call that began at `start` was done: the first end of its number after that.
+    fn end(&self, id: i64, start: Nanos) -> Option<Nanos> {
+        let first = self.ends.get(&id)?;
+        let more = self.more_ends.get(&id).into_iter().flatten();
+        more.chain([first]).copied().filter(|end| *end >= start).min()
     }
 
     /// Takes the operations out of their lanes that went on after their call, and gives them as lanes of their own:
@@ -43,12 +61,10 @@ impl Work {
         for (lane, call) in &self.calls {
             let range = call.first..call.first + call.count;
             let Some(events) = lanes.get(*lane).and_then(|events| events.get(range.clone())) else { continue };
-            let (Some(first), Some(last), Some(end)) = (events.first(), events.last(), self.ends.get(&call.id))
-            else {
-                continue;
-            };
-            if *end > last.end {
-                taken.push(stretched(events, (first.start, last.end), *end));
+            let (Some(first), Some(last)) = (events.first(), events.last()) else { continue };
+            let Some(end) = self.end(call.id, first.start) else { continue };
+            if end > last.end {
+                taken.push(stretched(events, (first.start, last.end), end));
                 gone.entry(*lane).or_default().extend(range);
             }
         }
@@ -78,13 +94,24 @@ fn stretched(events: &[Event], (start, was): (Nanos, Nanos), end: Nanos) -> Vec<
 fn side_by_side(mut operations: Vec<Vec<Event>>) -> Vec<Vec<Event>> {
     operations.sort_by_key(|parts| parts.first().map(|part| part.start));
     let mut lanes: Vec<Vec<Event>> = Vec::new();
+    // When each lane is free again, the earliest first.
+    let mut free: BinaryHeap<Reverse<(Nanos, usize)>> = BinaryHeap::new();
     for parts in operations {
-        let Some(start) = parts.first().map(|part| part.start) else { continue };
-        let is_free = |lane: &&mut Vec<Event>| lane.last().is_none_or(|last| last.end <= start);
-        match lanes.iter_mut().find(is_free) {
-            Some(lane) => lane.extend(parts),
-            None => lanes.push(parts),
-        }
+        let (Some(first), Some(last)) = (parts.first(), parts.last()) else { continue };
+        let (start, end) = (first.start, last.end);
+        let earliest = free.peek().filter(|Reverse((at, _))| *at <= start).map(|Reverse((_, lane))| *lane);
+        let lane = match earliest {
+            Some(lane) => {
+                free.pop();
+                lanes[lane].extend(parts);
+                lane
+            }
+            None => {
+                lanes.push(parts);
+                lanes.len() - 1
+            }
+        };
+        free.push(Reverse((end, lane)));
     }
     lanes
 }
@@ -115,5 +142,16 @@ mod tests {
         assert_eq!(thread, [event(10, 20, 2)]);
         assert_eq!(other, [event(100, 110, 4)]);
         assert_eq!(lanes, [vec![event(0, 40, 0), event(40, 100, 1)], vec![event(20, 90, 3)]]);
+    }
+
+    #[test]
+    fn a_number_that_is_used_again_means_the_next_end() {
+        let mut thread = vec![event(0, 10, 0), event(1000, 1010, 1)];
+        let mut work = Work::default();
+        work.called(0, 0, vec![Call { id: 7, first: 0, count: 1 }, Call { id: 7, first: 1, count: 1 }]);
+        work.ended(7, Nanos(20));
+        work.ended(7, Nanos(1020));
+        let lanes = work.outlasting(&mut [&mut thread]);
+        assert_eq!(lanes, [vec![event(0, 20, 0), event(1000, 1020, 1)]]);
     }
 }
