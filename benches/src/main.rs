@@ -5,8 +5,10 @@ mod clock;
 mod figure;
 mod footprint;
 mod kineto;
+mod patch;
 mod peers;
 mod power;
+mod predict;
 mod random;
 mod report;
 mod run_folder;
@@ -64,6 +66,10 @@ enum Section {
     Parquet,
     /// Run folder to report
     Report,
+    /// Training, fitting and predicting trees
+    Predict,
+    /// Python programs to patched ones
+    Patch,
     /// What sampling costs
     Sampler,
 }
@@ -106,6 +112,8 @@ impl Section {
             Section::Align => alignment::figures(setup),
             Section::Parquet => run_folder::figures(setup),
             Section::Report => report::figures(setup),
+            Section::Predict => predict::figures(setup),
+            Section::Patch => patch::figures(setup),
             Section::Sampler => sampler::figures(setup),
         }
     }

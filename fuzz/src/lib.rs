@@ -1,5 +1,8 @@
 //! What must hold whatever a reader made of its input: accounting does not panic and loses no energy.
 
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
 use jouletree_account::{Metered, Semantics, Tef, account, t2a, t2e, tensor_edges};
 use jouletree_model::{EnergySeries, Footprint, Joules, Kind, Nanos, TimeRange, Trace};
 use jouletree_trace::{ReadOptions, read_trace_bytes};
@@ -61,4 +64,28 @@ fn series_around(extent: TimeRange) -> Option<EnergySeries> {
         energy += ((point * 7) % 5) as f64;
     }
     Some(series)
+}
+
+/// Between files that are one input.
+const CUT: &[u8] = b"\n====\n";
+
+static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
+    let folder = std::env::temp_dir().join(format!("jouletree-fuzz-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder for inputs");
+    folder
+});
+
+/// Readers that open files themselves get theirs in a folder: the input, cut at lines of `====`, under these names.
+pub fn in_folder(names: &[&str], data: &[u8]) -> &'static Path {
+    let mut rest = data;
+    for name in names {
+        let end = rest.windows(CUT.len()).position(|window| window == CUT);
+        let (content, after) = match end {
+            Some(end) => (&rest[..end], &rest[end + CUT.len()..]),
+            None => (rest, &[][..]),
+        };
+        std::fs::write(FOLDER.join(name), content).expect("a file for the input");
+        rest = after;
+    }
+    &FOLDER
 }

@@ -52,6 +52,11 @@ class Recorder:
             self._receive_until(until)
         return self._status
 
+    def source_of(self, device: str) -> Optional[str]:
+        """Where the energy of a device is read, as far as the recorder has said it."""
+        rows = (self._status or {}).get("devices") or ()
+        return next((row.get("source") for row in rows if row.get("device") == device), None)
+
     def open(self, start_ns: int) -> int:
         """Begins a window; its number."""
         with self._sending:
@@ -74,6 +79,20 @@ class Recorder:
             until = time.monotonic() + _ANSWER
             while number not in self._answers:
                 self._receive_until(until)
+        except RecorderGone:
+            pass
+        return self._answers.pop(number, None)
+
+    def rest(self) -> Optional[dict[str, Any]]:
+        """Waits until the machine is at rest, or until the recorder says that it need not be waited for any longer."""
+        with self._sending:
+            self._next += 1
+            number = self._next
+        try:
+            self._send({"rest": number})
+            while number not in self._answers:
+                # How long that may take, the recorder knows.
+                self._receive_until(time.monotonic() + _ANSWER)
         except RecorderGone:
             pass
         return self._answers.pop(number, None)
@@ -135,7 +154,7 @@ class Recorder:
             self._take(json.loads(line))
 
     def _take(self, reply: dict[str, Any]) -> None:
-        number = reply.get("window")
+        number = reply.get("rest", reply.get("window"))
         if number is not None:
             self._answers[number] = reply
             while len(self._answers) > _KEPT:

@@ -91,7 +91,7 @@ class Session:
 
     def __init__(self, root: str, level: str, plan: StepPlan, max_trace: int, stage: Optional[str]) -> None:
         self.root = root
-        #: ``op``, ``module`` or ``process``.
+        #: ``op``, ``module``, ``call`` or ``process``.
         self.level = level
         #: Which steps are recorded operation by operation.
         self.plan = plan
@@ -107,10 +107,10 @@ class Session:
         self._endings: list[Callable[[], None]] = []
         self._rebirths: list[Callable[[], None]] = []
         self._tables: list[Table] = []
-        self.steps = self._table("steps.csv", _STEP_COLUMNS)
+        self.steps = self.table("steps.csv", _STEP_COLUMNS)
         #: Spans of modules, recorded without a framework's profiler; a trace of its own.
-        self.spans = self._table("spans.csv", _SPAN_COLUMNS)
-        self.windows = self._table("windows.csv", _WINDOW_COLUMNS)
+        self.spans = self.table("spans.csv", _SPAN_COLUMNS)
+        self.windows = self.table("windows.csv", _WINDOW_COLUMNS)
         if stage:
             self.stage(stage)
 
@@ -252,7 +252,8 @@ class Session:
         for rebirth in self._rebirths:
             guarded(rebirth)
 
-    def _table(self, name: str, columns: str) -> Table:
+    def table(self, name: str, columns: str) -> Table:
+        """A new table of this process."""
         table = Table(self, name, columns)
         self._tables.append(table)
         return table

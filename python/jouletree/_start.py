@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+
 from ._imports import when_imported
-from ._session import begin, current
+from ._session import begin, current, guarded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
     from typing import Callable
+
+    from ._session import Session
 
 #: Modules whose import brings an adapter, and the adapter: a module of this package with a function ``adapt``.
 ADAPTERS = {
@@ -27,10 +31,21 @@ ADAPTERS = {
 def start() -> None:
     """Begins this process's part of the run."""
     session = begin()
-    if session is None or session.level == "process":
+    if session is None:
+        return
+    libraries = os.environ.get("JOULETREE_LIBRARIES")
+    if libraries:
+        guarded(_record_calls, session, libraries)
+    if session.level in ("process", "call"):
         return
     for framework, adapter in ADAPTERS.items():
         when_imported(framework, _adapter(adapter))
+
+
+def _record_calls(session: Session, libraries: str) -> None:
+    from . import _called
+
+    _called.begin(session, libraries, os.environ.get("JOULETREE_COMMAND", "jouletree"))
 
 
 def _adapter(name: str) -> Callable[[ModuleType], None]:

@@ -12,6 +12,7 @@ import threading
 import time
 
 from . import _devices, _recorder, _session
+from ._around import around
 from ._measurement import Measurement
 
 TYPE_CHECKING = False
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from ._conversation import Recorder
 
     F = TypeVar("F", bound=Callable[..., Any])
-
-_CO_GENERATOR = 0x20
-_CO_COROUTINE = 0x80
 
 
 class Window:
@@ -163,31 +161,10 @@ def stage(name: str) -> None:
 
 
 def _measured(function: Any, name: Optional[str], sync: bool) -> Any:
-    import functools
-
     called = name or getattr(function, "__qualname__", None) or type(function).__name__
-    flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
-    wrapper: Any
-    if flags & _CO_COROUTINE:
-
-        async def wrapper(*arguments: Any, **named: Any) -> Any:
-            with _Noted(wrapper, called, sync):
-                return await function(*arguments, **named)
-
-    elif flags & _CO_GENERATOR:
-
-        def wrapper(*arguments: Any, **named: Any) -> Any:
-            with _Noted(wrapper, called, sync):
-                return (yield from function(*arguments, **named))
-
-    else:
-
-        def wrapper(*arguments: Any, **named: Any) -> Any:
-            with _Noted(wrapper, called, sync):
-                return function(*arguments, **named)
-
+    wrapper = around(function, lambda: _Noted(wrapper, called, sync))
     wrapper.measurement = None
-    return functools.wraps(function)(wrapper)
+    return wrapper
 
 
 class _Noted(Window):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -193,3 +194,40 @@ def test_a_version_without_what_is_needed(tmp_path):
     result = ran(tmp_path, program)
     assert result.out == "4\n"
     assert any("none of its operations" in warning for warning in result.warnings)
+
+
+@pytest.mark.skipif(not os.environ.get("JOULETREE_BINARY"), reason="JOULETREE_BINARY does not name the command")
+def test_a_call_is_opened_into_its_operations(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import torch\n"
+        "model = torch.nn.Linear(256, 256)\n"
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        "for _ in range(3):\n"
+        "    optimizer.zero_grad()\n"
+        "    loss = model(torch.ones(64, 256)).sum()\n"
+        "    loss.backward()\n"
+        "    optimizer.step()\n"
+    )
+
+    def jouletree(*words: str) -> str:
+        command = [os.environ["JOULETREE_BINARY"], *words]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    jouletree("run", "-q", "--level", "op,call", "--libraries", "torch", "-o", "RUN", "--", sys.executable, "program.py")
+    calls = json.loads(jouletree("calls", "RUN", "--format", "json"))
+    names = [call["function"] for call in calls]
+    assert names.count("torch.Tensor.backward") == 3
+    place = max(index for index, name in enumerate(names) if name == "torch.nn.Linear.__call__")
+    words = ["calls", "RUN", "--by", "operation", "--call", str(place + 1), "--format", "json"]
+    operations = json.loads(jouletree(*words))
+    # Unless one is named, it is one that has operations, however much others used.
+    assert json.loads(jouletree("calls", "RUN", "--by", "operation", "--format", "json"))
+    matrix = [row for row in operations if row["type"] == "aten::addmm"]
+    # One call of the module has one product, though the run has three.
+    assert [(row["pass"], row["count"]) for row in matrix] == [("forward", 1)]
+    # The operations of a call are a part of what was used during it.
+    device = [call for call in calls if call["call"] == calls[place]["call"]]
+    assert 0 < sum(row["energy_j"] for row in operations) <= sum(call["gross_j"] for call in device) * (1 + 1e-6)

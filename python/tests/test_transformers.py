@@ -103,7 +103,7 @@ def test_bert(tmp_path, level):
 
 
 def test_gpt_trains_and_then_writes(tmp_path):
-    arguments = ("--layers", 2, "--hidden", 128, "--heads", 2, "--steps", 3, "--seq", 64, "--tokens", 12)
+    arguments = ("--layers", 2, "--hidden", 256, "--heads", 2, "--steps", 3, "--seq", 128, "--tokens", 12)
     run = ran(tmp_path, str(EXAMPLES / "gpt_torch.py"), arguments=arguments)
     assert run.phases == ["train"] * 3 + ["predict"] * 12, "each token is a step"
     assert run.coverage() > 0.95

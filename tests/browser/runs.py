@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import pathlib
 import shutil
 import subprocess
@@ -72,4 +73,24 @@ def of_power_alone(folder: pathlib.Path) -> pathlib.Path:
     """A recording of the machine without any trace."""
     run = folder / "run"
     jouletree("record", "--duration", 0.5, "--quiet", "-o", run)
+    return run
+
+
+def predicted(folder: pathlib.Path) -> pathlib.Path:
+    """A prediction, by a profile of a machine that takes a joule for each million operations and for each call."""
+    trees = []
+    for rows in (1, 8, 64):
+        facts = {"inputs": [{"dims": [rows, 32]}], "outputs": [{"dims": [rows, 32]}]}
+        node = {"path": "dense", "type": "Linear", "name": "dense", "pass": "forward", "is_module": True, **facts}
+        energy = 1 + rows * 32 * 32 * 2 / 1e6
+        seen = {"sd_j": 0, "seconds": 1, "calls": 1, "stable_rounds": 1}
+        nodes = [{"path": path, "energy_j": energy, **seen} for path in ("dense", "")]
+        tree = {"nodes": [{**node, "parameters": 32 * 32 + 32}], "edges": []}
+        trees.append({"model": "dense", "batch": rows, "sequence": 1, "tree": tree, "nodes": nodes})
+    protocol = {"seconds": 1, "rounds": 1, "cool_down_s": 0, "standby_tolerance": 0}
+    told = {"version": 1, "framework": "none", "kind": "measured", "protocol": protocol, "standby": [], "trees": trees}
+    (folder / "calibration.json").write_text(json.dumps(told))
+    profile, run = folder / "profile.json", folder / "PREDICTED"
+    jouletree("train", folder, "-o", profile)
+    jouletree("predict", "bert", "--layers", 2, "--profile", profile, "-o", run)
     return run

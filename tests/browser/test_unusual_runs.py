@@ -106,3 +106,16 @@ def test_repeated_runs_have_whiskers(reports: Reports, look_at: Opener) -> None:
     assert max(deviations) > 0
     energies = [layers_of(run)["bert"]["energy_j"] for run in repeated]
     assert page.boxes()["bert"].joules == pytest.approx(statistics.mean(energies), rel=1e-9)
+
+
+def test_a_prediction(reports: Reports, look_at: Opener) -> None:
+    run = reports.run("predicted", runs.predicted)
+    page = look_at(reports.of(run)).open()
+    text = page.page.locator("body").inner_text()
+    assert "predicted" in page.page.locator("#headline").inner_text()
+    # It has taken no time yet.
+    assert "average power" not in text and "NaN" not in text and "unknown" not in page.page.locator("#top").inner_text()
+    page.click_into("encoder")
+    layers, boxes = layers_of(run), page.boxes()
+    for child in layers["encoder"]["children"]:
+        assert boxes[child["path"]].joules == child["energy_j"]

@@ -21,6 +21,13 @@ impl EnergyIndex {
         ranges.iter().map(|range| self.between(*range)).sum()
     }
 
+    /// The stretches of constant power that have an instant in common with `range`.
+    pub(crate) fn spans_meeting(&self, range: TimeRange) -> &[PowerSpan] {
+        let from = self.spans.partition_point(|span| span.range.end <= range.start);
+        let to = self.spans.partition_point(|span| span.range.start < range.end);
+        self.spans.get(from..to).unwrap_or_default()
+    }
+
     /// The energy until an instant.
     fn by(&self, instant: Nanos) -> Joules {
         let begun = self.spans.partition_point(|span| span.range.start <= instant);

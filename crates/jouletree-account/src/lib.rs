@@ -23,6 +23,7 @@ pub use rules::{Rule, RuleError, energy_series};
 pub use tally::{OpTally, StepTally, Tally};
 
 mod blocks;
+pub mod calls;
 mod flow;
 mod hosting;
 mod paths;

@@ -79,7 +79,7 @@ impl Anchors {
 }
 
 /// The processor time of this process, all its threads included.
-pub(crate) fn process_time() -> Nanos {
+pub fn process_time() -> Nanos {
     Nanos(nanos(clock_gettime(ClockId::ProcessCPUTime)))
 }
 

@@ -30,7 +30,7 @@ pub mod share;
 pub mod slow;
 pub mod station;
 
-pub use clock::{Anchor, Anchors, Mono};
+pub use clock::{Anchor, Anchors, Mono, process_time};
 pub use counter::{Advance, Counter, Implausible};
 pub use once::once;
 pub use probe::Probe;

@@ -5,7 +5,7 @@
 use std::fs;
 use std::time::Duration;
 
-use jouletree_meter::model::{MeasuredPair, find};
+use jouletree_meter::model::{Given, MeasuredPair, find};
 use jouletree_meter::{Mono, Roots, Sensor};
 use jouletree_model::{Kind, Watts};
 use tempfile::TempDir;
@@ -72,14 +72,14 @@ fn a_processor_that_nobody_knows_takes_the_prior() {
 #[test]
 fn measured_powers_replace_the_table() {
     let (_folder, roots) = machine(Some(CPUINFO), Some(&stat(500)));
-    let pair = MeasuredPair { idle: Watts(30.0), full: Watts(130.0) };
-    let mut sensor = find(&roots, Some(pair)).sensor.unwrap();
+    let pair = Given::Pair(MeasuredPair { idle: Watts(30.0), full: Watts(130.0) });
+    let mut sensor = find(&roots, Some(&pair)).sensor.unwrap();
     assert_eq!((sensor.info().kind, sensor.info().quality.bounds), (Kind::Estimated, None));
     let (joules, time) = three_busy_seconds(sensor.as_mut(), &roots);
     // One CPU of two makes half of the difference.
     let expected = 30.0 * time + 50.0 * 3.0;
     assert!((joules - expected).abs() < 2e-6, "{joules} J, not {expected} J");
-    let absurd = find(&roots, Some(MeasuredPair { idle: Watts(9.0), full: Watts(5.0) }));
+    let absurd = find(&roots, Some(&Given::Pair(MeasuredPair { idle: Watts(9.0), full: Watts(5.0) })));
     assert!(absurd.sensor.err().unwrap().remedy.unwrap().contains("larger"));
 }
 

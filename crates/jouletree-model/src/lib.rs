@@ -3,6 +3,7 @@
 //! Plain data with its invariants and nothing else: no files, no formats, no algorithms beyond what keeps a
 //! value well formed. Data flows through these types in one direction, from meters and traces to footprints.
 
+mod call;
 mod census;
 mod device;
 mod event;
@@ -14,11 +15,13 @@ mod op;
 mod power;
 mod program;
 mod provenance;
+mod sampled;
 mod time_base;
 mod trace;
 mod units;
 mod warning;
 
+pub use call::{Call, CallError, CallSite, CallStability, Calls};
 pub use census::{Census, Holding, Span};
 pub use device::{Device, DeviceClass, DeviceParseError};
 pub use event::{Event, Lane, Step};
@@ -30,6 +33,7 @@ pub use op::{Op, OpId, OpTable, Pass, UnknownPass};
 pub use power::{EnergySeries, PowerRecord, PowerSample, PowerSpan, PowerUnit, SeriesError};
 pub use program::{Process, Program, ProgramSpan, SpanKind, StageTime, UnknownSpanKind, united};
 pub use provenance::{Kind, UnknownKind};
+pub use sampled::{SampleUnit, SampledPower};
 pub use time_base::{BaseOrigin, Marker, TimeBase};
 pub use trace::{ReadCount, Trace, TraceSource};
 pub use units::{Joules, Nanos, TimeRange, Watts};

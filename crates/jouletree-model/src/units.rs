@@ -35,6 +35,13 @@ pub struct TimeRange {
 impl Joules {
     /// No energy at all.
     pub const ZERO: Joules = Joules(0.0);
+    /// Joules of one kilowatt-hour.
+    pub const PER_KILOWATT_HOUR: f64 = 3.6e6;
+
+    /// This energy in kilowatt-hours.
+    pub fn kilowatt_hours(self) -> f64 {
+        self.0 / Joules::PER_KILOWATT_HOUR
+    }
 }
 
 impl Nanos {

@@ -15,8 +15,8 @@ function headline() {
     ...more.filter(Boolean).map((line) => element("span", { class: "note" }, line)));
   const parts = [
     card("energy", joules(total.energy), kindMark(total.kind), sure, kilowattHours(total.energy)),
-    card("average power", watts(total.energy / total.seconds), `over ${seconds(total.seconds)}`),
   ];
+  if (total.seconds > 0) parts.push(card("average power", watts(total.energy / total.seconds), `over ${seconds(total.seconds)}`));
   for (const phase of data.phases) {
     parts.push(card(`a ${phase.phase || "run"} step`, joules(phase.step_j), `${count(phase.steps)} steps, ${seconds(phase.seconds / phase.steps)} each`,
       phase.sample_j === null ? null : `${joules(phase.sample_j)} a sample`));
@@ -24,7 +24,7 @@ function headline() {
   if (tree.energy[ROOT] > 0) {
     const recorded = total.attributed + total.idle;
     parts.push(card("in operations", percent(total.attributed / recorded),
-      `of ${joules(recorded)} while operations were recorded`,
+      total.seconds > 0 ? `of ${joules(recorded)} while operations were recorded` : "as they are predicted",
       total.unrecorded > 0 ? `${joules(total.unrecorded)} before, between and after` : null));
   }
   if (total.monitor !== null) {

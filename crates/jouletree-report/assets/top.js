@@ -10,7 +10,9 @@ function top10() {
     element("p", { class: "hint" }, `Layers that repeat are summed.${data.runs > 1 ? " Whiskers are one standard deviation over the runs." : ""}`),
     element("div", { class: "columns" },
       bars("by energy", data.top_energy, (bar) => bar.energy, (bar) => bar.energy_sd, joules),
-      bars("by average power", data.top_power, (bar) => bar.power, (bar) => bar.power_sd, watts)));
+      // What is predicted takes no time yet.
+      data.top_power.some((bar) => bar.power !== null)
+        ? bars("by average power", data.top_power, (bar) => bar.power, (bar) => bar.power_sd, watts) : ""));
 }
 
 function bars(title, rows, value, sd, written) {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use dagre::graph::{Graph, GraphOptions};
 use dagre::{EdgeLabel, LayoutOptions, NodeLabel, layout};
 use jouletree_account::{Arrow, EnergyTree};
-use jouletree_model::Pass;
+use jouletree_model::{Pass, guarded};
 
 /// The size of a box.
 pub const BOX: (f64, f64) = (168.0, 58.0);
@@ -149,7 +149,10 @@ impl Diagram {
             is_joined[*to] = true;
         }
         let mut places: Vec<Place> = parts.into_iter().map(|part| Place { part, at: (0.0, 0.0) }).collect();
-        let (mut size, routes) = laid_out(&mut places, &is_joined, &flows, measures);
+        let (mut size, routes) = laid_out(&mut places, &is_joined, &flows, measures).unwrap_or_else(|| {
+            is_joined.fill(false);
+            Default::default()
+        });
         let alone = places.iter_mut().zip(is_joined).filter(|(_, is_joined)| !is_joined).map(|(place, _)| place);
         in_rows(alone.collect(), &mut size, measures);
         Some(Diagram { size, places, routes })
@@ -259,15 +262,16 @@ fn leads(below: &HashMap<usize, Vec<usize>>, from: usize, to: usize) -> bool {
     false
 }
 
-/// Places all boxes that data flows to or from; tells the size and the ways.
+/// Places all boxes that data flows to or from; tells the size and the ways. `None` when the library gave up, as it asserts
+/// where it should return an error.
 fn laid_out(
     places: &mut [Place],
     is_joined: &[bool],
     flows: &BTreeMap<(usize, usize), Heads>,
     measures: &Measures,
-) -> ((f64, f64), Vec<Route>) {
+) -> Option<((f64, f64), Vec<Route>)> {
     if flows.is_empty() {
-        return ((0.0, 0.0), Vec::new());
+        return Some(Default::default());
     }
     let (wide, high) = measures.box_size;
     let mut graph: Graph<NodeLabel, EdgeLabel> =
@@ -283,7 +287,7 @@ fn laid_out(
     }
     let (nodesep, ranksep) = measures.gap;
     let options = LayoutOptions { nodesep, ranksep, edgesep: measures.arrow_gap, ..LayoutOptions::default() };
-    layout(&mut graph, Some(options));
+    guarded(|| layout(&mut graph, Some(options)))?;
     let mut size = (0.0_f64, 0.0_f64);
     for (number, place) in places.iter_mut().enumerate() {
         if let Some(node) = graph.node(&number.to_string()) {
@@ -301,7 +305,7 @@ fn laid_out(
     for (x, y) in routes.iter().flat_map(|route| &route.points) {
         size = (size.0.max(*x), size.1.max(*y));
     }
-    (size, routes)
+    Some((size, routes))
 }
 
 /// Places boxes in rows below what is there.

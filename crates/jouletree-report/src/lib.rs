@@ -11,7 +11,9 @@ mod study;
 mod told;
 
 pub use diagram::{Diagram, Flow, Heads, Part, Place, Route};
-pub use figures::{Figure, FigureChoice, FigureError, FigureFormat, Figures};
+pub use figures::{
+    CallPicture, CallTrack, Figure, FigureChoice, FigureError, FigureFormat, Figures, TradeoffPoint, tradeoff,
+};
 pub use page::page;
 pub use study::{
     DeviceTotal, Moment, PowerTrack, PowerView, Provenance, Ranked, StageTotal, StepView, Study, StudyError,

@@ -4,13 +4,14 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use jouletree_model::{Census, Footprint, Lane, ModelTree, Program, Trace};
+use jouletree_model::{Calls, Census, Footprint, Lane, ModelTree, Program, Trace};
 
 use crate::journal::HEADER;
 use crate::manifest::{Accounting, Manifest, replace_json, write_json};
 use crate::power_parquet::{MeteredSeries, read_power_parquet, write_power_parquet};
 use crate::recording::clear_journal;
-use crate::{RunError, events, footprint, ops, program, recover};
+use crate::resources::{GpuBusy, Resources, read_gpu_busy, read_resources};
+use crate::{RunError, calls, events, footprint, ops, program, recover};
 
 pub(crate) const MANIFEST: &str = "manifest.json";
 pub(crate) const POWER: &str = "power.parquet";
@@ -20,6 +21,10 @@ const FOOTPRINT: &str = "footprint.parquet";
 const STEPS: &str = "steps.parquet";
 const SPANS: &str = "spans.parquet";
 const TREE: &str = "tree.json";
+const CALLS: &str = "calls.parquet";
+const SITES: &str = "sites.parquet";
+pub(crate) const RESOURCES: &str = "resources.parquet";
+pub(crate) const GPUS: &str = "gpus.parquet";
 /// Where tables of an accounting are until all of them are written.
 const ATTEMPT: &str = ".accounting";
 
@@ -173,6 +178,41 @@ impl RunFolder {
         let path = self.file(SPANS);
         let spans = if path.exists() { program::read_spans(&path)? } else { Vec::new() };
         Ok(Program { processes: self.manifest.processes.clone(), spans })
+    }
+
+    /// How busy the machine and the process tree were; nothing where nobody looked.
+    pub fn read_resources(&self) -> Result<Vec<Resources>, RunError> {
+        let path = self.file(RESOURCES);
+        if path.exists() { read_resources(&path) } else { Ok(Vec::new()) }
+    }
+
+    /// How busy its GPUs were; nothing where nobody looked.
+    pub fn read_gpu_busy(&self) -> Result<Vec<GpuBusy>, RunError> {
+        let path = self.file(GPUS);
+        if path.exists() { read_gpu_busy(&path) } else { Ok(Vec::new()) }
+    }
+
+    /// The calls of library functions that were recorded; none where nobody asked for them.
+    pub fn read_calls(&self) -> Result<Calls, RunError> {
+        let (sites, path) = (self.file(SITES), self.file(CALLS));
+        if path.exists() { calls::read_calls(&sites, &path) } else { Ok(Calls::default()) }
+    }
+
+    /// Keeps the calls of library functions; replaces those that are there.
+    pub fn write_calls(&self, calls: &Calls) -> Result<(), RunError> {
+        let attempt = self.path.join(ATTEMPT);
+        let _ = fs::remove_dir_all(&attempt);
+        fs::create_dir(&attempt).map_err(RunError::io(&attempt, "create the folder"))?;
+        calls::write_calls(&attempt.join(SITES), &attempt.join(CALLS), calls)?;
+        sync_folder(&attempt)?;
+        // Calls name sites by number: the sites of both tables are there before the calls.
+        for name in [SITES, CALLS] {
+            let whole = self.path.join(name);
+            fs::rename(attempt.join(name), &whole)
+                .map_err(RunError::io(&whole, "rename the finished file to this"))?;
+        }
+        let _ = fs::remove_dir_all(&attempt);
+        sync_folder(&self.path)
     }
 
     /// The model that ran, as far as it is known.

@@ -4,8 +4,10 @@
 //! the place and the remedy, and no input makes this crate panic.
 
 mod accounted;
+mod calls;
 mod error;
 mod events;
+pub mod fecom;
 mod folder;
 mod footprint;
 mod input;
@@ -16,6 +18,7 @@ mod power_csv;
 mod power_parquet;
 mod program;
 mod recording;
+mod resources;
 mod table;
 
 pub use accounted::accounted;
@@ -27,3 +30,4 @@ pub use manifest::{Accounting, EnergyOf, FORMAT_VERSION, LaneHeader, Manifest, T
 pub use power_csv::{PowerError, PowerFile, PowerProblem, read_power_csv};
 pub use power_parquet::{MeteredSeries, OURS, read_power_parquet, write_power_parquet};
 pub use recording::{Balance, Clocks, IncidentRecord, Parts, Recording, recover};
+pub use resources::{GpuBusy, Resources};

@@ -120,6 +120,43 @@ fn compiled_programs() {
     assert_eq!(base.0, 1_794_771_247_513_600_000 - 7);
 }
 
+/// Work is done before its call returns, after other calls of its thread, in another thread, or after the number was used again.
+#[test]
+fn operations_last_until_their_work_is_done() {
+    let call = |name: &'static str, at, duration, number| {
+        other(name, at, duration).with("hlo_op", Stat::Text(name)).with("_p", Stat::Integer(number))
+    };
+    let end = |name: &str, at, number| other(&format!("end: {name}"), at, 0).with("_c", Stat::Integer(number));
+    let thread = [
+        call("at_once", 10, 40, 1),
+        end("at_once", 45, 1),
+        call("later", 60, 10, 2),
+        call("elsewhere", 80, 10, 3),
+        call("between", 95, 5, 4),
+        end("between", 98, 4),
+        end("later", 120, 2),
+        call("at_once", 200, 40, 1),
+        call("at_once", 300, 40, 1),
+        end("at_once", 335, 1),
+        end("at_once", 350, 1),
+    ];
+    let other_thread = [end("elsewhere", 140, 3), end("at_once", 230, 1)];
+    let host = Plane::new("/host:CPU").line(1, "tf_XLAEigen/1", 5, &thread).line(2, "pool/2", 5, &other_thread);
+    let trace = read(&space([host]));
+    let found: Vec<(String, i64, i64)> =
+        runs(&trace).into_iter().map(|run| (run.1, run.4 - 5, run.5 - 5)).collect();
+    let run = |name: &str, start, end| (name.to_owned(), start, end);
+    let wanted = [
+        run("at_once", 10, 50),
+        run("later", 60, 120),
+        run("elsewhere", 80, 140),
+        run("between", 95, 100),
+        run("at_once", 200, 240),
+        run("at_once", 300, 340),
+    ];
+    assert_eq!(found, wanted);
+}
+
 /// A module with one instruction, as XLA writes it.
 fn module(instruction: &str, op_name: &str) -> Vec<u8> {
     let metadata = Message::new().text(2, op_name);

@@ -8,6 +8,8 @@ use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 
 use jouletree_model::Nanos;
 
+use crate::carbon::CarbonArgs;
+use crate::live::LiveArgs;
 use crate::meters::MeterArgs;
 use crate::reader::ReaderArgs;
 use crate::run::RunArgs;
@@ -29,18 +31,48 @@ pub enum Command {
     /// Align a framework's trace with a power trace and account the energy of every operation
     #[command(after_help = ACCOUNT_EXAMPLES)]
     Account(AccountArgs),
+    /// Measure models node by node, to learn what this machine takes
+    #[command(after_help = crate::calibrate::EXAMPLES)]
+    Calibrate(crate::calibrate::CalibrateArgs),
+    /// Show what single calls of library functions used, beyond idling and with their tails
+    #[command(after_help = crate::calls::EXAMPLES)]
+    Calls(crate::calls::CallsArgs),
+    /// Say what the energy of a run stands for: grams of CO2, water, money, with the source of every figure
+    #[command(after_help = crate::carbon::EXAMPLES)]
+    Carbon(crate::carbon::CarbonCommand),
+    /// Write the report card of a model: time, energy, carbon, machine, layers and the spread over its runs
+    #[command(after_help = crate::card::EXAMPLES)]
+    Card(crate::card::CardArgs),
+    /// Show every setting, its value and where it comes from
+    Config(crate::config::ConfigArgs),
     /// Serve energy to those who may not read the meters themselves
     #[command(after_help = crate::daemon::EXAMPLES)]
     Daemon(crate::daemon::DaemonArgs),
+    /// Say what of this machine is seen, how it is metered and where it stands
+    #[command(after_help = crate::detect::EXAMPLES)]
+    Detect(crate::detect::DetectArgs),
     /// Say what can be measured on this machine, what not, and which command would change that
     #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(DoctorArgs),
+    /// Say what a model would use before it runs: by theory, or from measured layers
+    Estimate(crate::estimate::EstimateArgs),
+    /// Say how well predictors predict, on measured data that they have not learned from
+    Evaluate(crate::evaluate::EvaluateArgs),
     /// Write a run for another program: speedscope, pprof, Perfetto, Firefox Profiler, spreadsheets
     #[command(after_help = crate::export::EXAMPLES)]
     Export(crate::export::ExportArgs),
     /// Say what a trace file is, what it holds and what is missing for accounting
     #[command(after_help = INSPECT_EXAMPLES)]
     Inspect(InspectArgs),
+    /// Add a row to emissions.csv: what a command or this machine used and emitted, as CodeCarbon would write it
+    #[command(after_help = crate::monitor::EXAMPLES)]
+    Monitor(Box<crate::monitor::MonitorArgs>),
+    /// Predict the energy of every node of a model before it runs
+    #[command(after_help = crate::predict::EXAMPLES)]
+    Predict(crate::predict::PredictArgs),
+    /// Put hooks around the library calls of a Python program, so that the energy of each can be told
+    #[command(after_help = crate::patch::EXAMPLES)]
+    Patch(crate::patch::PatchArgs),
     /// Record the power of a command, of a process or of the machine in a run folder
     #[command(after_help = RECORD_EXAMPLES)]
     Record(RecordArgs),
@@ -50,15 +82,27 @@ pub enum Command {
     /// Run a program as it is and account its joules to its layers and operations
     #[command(after_help = crate::run::EXAMPLES)]
     Run(RunArgs),
+    /// Serve a page that estimates energy, carbon and cost of hardware before it runs
+    #[command(after_help = crate::serve::EXAMPLES)]
+    Serve(crate::serve::ServeArgs),
     /// Show where the joules of a run went
     #[command(after_help = SHOW_EXAMPLES)]
     Show(ShowArgs),
     /// Show the power of this machine, a process or a command, live
     #[command(after_help = crate::top::EXAMPLES)]
     Top(TopArgs),
+    /// Weigh accuracy against energy: which models no other beats, which to take for a budget or a target
+    #[command(after_help = crate::tradeoff::EXAMPLES)]
+    Tradeoff(crate::tradeoff::TradeoffArgs),
+    /// Make a profile of this machine from calibrations and runs, for predictions
+    #[command(after_help = crate::train::EXAMPLES)]
+    Train(crate::train::TrainArgs),
     /// Answer a process about windows of its time, on standard input and output; for jouletree's Python package
     #[command(hide = true)]
     Attend(crate::attend::AttendArgs),
+    /// Say what windows of a program come to, on standard input and output; for jouletree's Python package
+    #[command(hide = true)]
+    Emissions(crate::carbon::EmissionsArgs),
     /// Stop, and become a command when told to go on; for jouletree itself
     #[command(hide = true)]
     Launch(LaunchArgs),
@@ -111,6 +155,8 @@ Examples:
   jouletree account trace.json.gz --power RUN      where those joules went, operation by operation
   jouletree record --require measured -- ./infer   rather nothing than an estimate
   jouletree record --daemon -- ./infer             the daemon reads the meters, as you may not
+  jouletree record --prometheus :9108 --duration 3600
+      the machine alone, for a Prometheus server to watch (docs/live.md)
 
 The exit status is that of the command, or 128 and its signal. What jouletree says goes to standard error; standard output
 is the command's.";
@@ -178,6 +224,10 @@ pub struct RecordArgs {
     /// Say nothing but errors and warnings
     #[arg(short, long)]
     pub quiet: bool,
+    #[command(flatten)]
+    pub live: LiveArgs,
+    #[command(flatten)]
+    pub carbon: CarbonArgs,
     #[command(flatten)]
     pub reader: ReaderArgs,
 }
@@ -314,6 +364,7 @@ pub enum Format {
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum By {
     /// The tree of layers
+    #[value(alias = "module")]
     Layer,
     /// Operations
     Op,
@@ -362,7 +413,7 @@ pub enum PassArg {
     Optimizer,
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub fn seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(value) if (0.001..=1e9).contains(&value) => Ok(Duration::from_secs_f64(value)),
         _ => Err("a number of seconds from 0.001 to 1e9 is expected".to_owned()),
@@ -373,6 +424,13 @@ pub fn period(text: &str) -> Result<Nanos, String> {
     match text.parse::<f64>() {
         Ok(value) if (1.0..=1000.0).contains(&value) => Ok(Nanos((value * 1e6).round() as i64)),
         _ => Err("a number of milliseconds from 1 to 1000 is expected".to_owned()),
+    }
+}
+
+pub fn units(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value > 0.0 && value.is_finite() => Ok(value),
+        _ => Err("a number above 0 is expected".to_owned()),
     }
 }
 

@@ -22,6 +22,8 @@ pub struct Columns {
     names: Vec<usize>,
     /// Columns whose texts have two parts, the second from this mark on, each aligned by itself.
     parted: Vec<(usize, char)>,
+    /// Whether columns without room stand below the others.
+    is_wrapped: bool,
 }
 
 /// A shortened column is at least this wide, if the terminal is not absurdly narrow.
@@ -43,6 +45,7 @@ impl Columns {
             left: Vec::new(),
             names: Vec::new(),
             parted: Vec::new(),
+            is_wrapped: false,
         }
     }
 
@@ -91,6 +94,12 @@ impl Columns {
         self
     }
 
+    /// Puts columns that find no room below the others, beside the first column again.
+    pub fn wrapped(mut self) -> Columns {
+        self.is_wrapped = true;
+        self
+    }
+
     /// Leaves columns out wherever it is written.
     pub fn without(mut self, columns: &[usize]) -> Columns {
         self.shown.retain(|shown| !columns.contains(shown));
@@ -113,10 +122,35 @@ impl Columns {
             Look::Markdown => self.markdown(),
             Look::Text { width, has_colour } => {
                 self.align_parts();
-                self.fit(width.unwrap_or(usize::MAX));
-                self.lines(has_colour)
+                let room = width.unwrap_or(usize::MAX);
+                self.fit(room);
+                let groups = if self.is_wrapped { self.groups(room) } else { vec![self.shown.clone()] };
+                let texts = groups.into_iter().map(|group| {
+                    self.shown = group;
+                    self.lines(has_colour)
+                });
+                texts.collect::<Vec<_>>().join("\n")
             }
         }
+    }
+
+    /// The columns in groups that have room, each beginning with the first column.
+    fn groups(&self, room: usize) -> Vec<Vec<usize>> {
+        let Some((first, others)) = self.shown.split_first() else { return Vec::new() };
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        let mut taken = 0;
+        for column in others {
+            let more = GAP + self.width(*column);
+            match groups.last_mut() {
+                Some(group) if taken + more <= room => group.push(*column),
+                _ => {
+                    groups.push(vec![*first, *column]);
+                    taken = self.width(*first);
+                }
+            }
+            taken += more;
+        }
+        groups
     }
 
     fn lines(&self, has_colour: bool) -> String {
@@ -254,6 +288,18 @@ mod tests {
         assert!(!text.contains("type") && text.contains("encoder/layer_0/MatMul  12.3 J"), "{text}");
         let text = text_within(columns().optional_together(&[1, 2]), Some(40));
         assert!(!text.contains("type") && !text.contains("energy"), "{text}");
+    }
+
+    #[test]
+    fn columns_without_room_stand_below_the_others() {
+        let wrapped = || {
+            let mut columns = Columns::new(&["model", "one", "two", "three"]).names(0).wrapped();
+            columns.row(vec!["bert", "1.5 %", "2.5 %", "3.5 %"]);
+            columns
+        };
+        assert_eq!(text_within(wrapped(), None).lines().count(), 2);
+        let text = text_within(wrapped(), Some(20));
+        assert_eq!(text, "model    one    two\nbert   1.5 %  2.5 %\n\nmodel  three\nbert   3.5 %\n");
     }
 
     #[test]

@@ -13,6 +13,8 @@ use jouletree_meter::sampler::Options;
 use jouletree_meter::station::{self, Station};
 use jouletree_model::Nanos;
 
+use crate::carbon::CarbonArgs;
+use crate::live::MachineLiveArgs;
 use crate::meters::MeterArgs;
 use status::StatusArgs;
 
@@ -71,6 +73,10 @@ struct ServeArgs {
     #[arg(long, requires = "smaragdine")]
     smaragdine_insecure: bool,
     #[command(flatten)]
+    live: MachineLiveArgs,
+    #[command(flatten)]
+    carbon: CarbonArgs,
+    #[command(flatten)]
     meters: MeterArgs,
 }
 
@@ -89,6 +95,7 @@ Examples:
   jouletree daemon --smaragdine '[::1]:50051'      also serve clients of the published Smaragdine daemon
   jouletree daemon --listen 0.0.0.0:7443 --tls-cert cert.pem --tls-key key.pem --token-file token
       also serve other machines
+  jouletree daemon --prometheus :9108              also answer a Prometheus server of this machine (docs/live.md)
 
 SIGTERM and SIGINT end it properly; its clients are told. docs/daemon.md says more.";
 
@@ -102,10 +109,13 @@ pub fn run(arguments: &DaemonArgs) -> Result<()> {
 fn start(arguments: &ServeArgs) -> Result<()> {
     let roots = arguments.meters.sources().roots;
     let config = arguments.config(roots.clone())?;
+    let mut outputs = arguments.live.open(arguments.carbon.known_intensity()?)?;
     let sensors = arguments.meters.inventory()?.into_sensors();
     let station =
         Station::start(sensors, &roots, station::Options::default()).context("the meters cannot be read")?;
+    outputs.begin(&station)?;
     serve(station, config, |ways| announce(ways, arguments))?;
+    drop(outputs);
     eprintln!("jouletree: the daemon has ended");
     Ok(())
 }

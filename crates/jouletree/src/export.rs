@@ -10,8 +10,12 @@ use jouletree_model::{Footprint, Trace, Warning};
 use jouletree_report::export::{self, Content, ExportError, Format};
 use jouletree_run::{EnergyOf, MeteredSeries, RunError, RunFolder, accounted};
 
+use crate::carbon::CarbonArgs;
 use crate::partial::Partial;
 use crate::{Outcome, print_warnings, run};
+use trackers::Tracker;
+
+mod trackers;
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -23,6 +27,9 @@ Examples:
   jouletree export RUN --to pprof -o bert.pb.gz    for `go tool pprof -http : bert.pb.gz`
   jouletree export RUN --to collapsed -o - | flamegraph.pl --countname µJ > bert.svg
   jouletree export RUN --to csv -o - | head        operations, the largest first
+  jouletree export RUN --to emissions.csv --country ITA
+      one row of CodeCarbon's table, added to emissions.csv or put in the place of this run's row
+  jouletree export RUN --to boamps --country FRA   a report for Boavizta; also: eco2ai, carbontracker, impact-tracker, sci
 
 docs/export.md says what each file holds, in which units. What exists is never overwritten.";
 
@@ -37,6 +44,11 @@ pub struct ExportArgs {
     /// The new file, or - for standard output; by default one in this folder that is named after the run
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// How many units of use the run served, for the SCI score
+    #[arg(long, value_name = "N", value_parser = crate::cli::units)]
+    pub units: Option<f64>,
+    #[command(flatten)]
+    pub carbon: CarbonArgs,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -56,14 +68,31 @@ pub enum FormatArg {
     Csv,
     /// A table for data frames
     Parquet,
+    /// CodeCarbon's table of emissions: a row is added, or put in the place of this run's
+    #[value(name = "emissions.csv", alias = "codecarbon")]
+    EmissionsCsv,
+    /// Eco2AI's table: a row is added, or put in the place of this run's
+    Eco2ai,
+    /// CarbonTracker's log
+    Carbontracker,
+    /// Samples of power, as experiment-impact-tracker writes them
+    #[value(alias = "experiment-impact-tracker")]
+    ImpactTracker,
+    /// A report in Boavizta's format
+    Boamps,
+    /// The software carbon intensity (ISO/IEC 21031)
+    Sci,
 }
 
 /// Runs the command.
 pub fn run(arguments: &ExportArgs) -> Result<Outcome> {
-    let format = Format::from(arguments.to);
     let run = run::opened(&arguments.run)?;
+    let format = match arguments.to.viewer() {
+        Ok(format) => format,
+        Err(tracker) => return trackers::run(tracker, &run, arguments),
+    };
     let name = name_of(&arguments.run);
-    let target = Target::new(arguments.output.as_deref(), &name, format)?;
+    let target = Target::new(arguments.output.as_deref(), &name, format.suffix(), format.is_binary())?;
     let source = Source::read(&run, format)?;
     let content = Content {
         name: &name,
@@ -131,16 +160,16 @@ enum Target {
 }
 
 impl Target {
-    fn new(output: Option<&Path>, name: &str, format: Format) -> Result<Target> {
+    fn new(output: Option<&Path>, name: &str, suffix: &str, is_binary: bool) -> Result<Target> {
         if output == Some(Path::new("-")) {
-            if format.is_binary() && io::stdout().is_terminal() {
+            if is_binary && io::stdout().is_terminal() {
                 bail!(
                     "this format is no text for a terminal: name a file with -o FILE, or redirect standard output"
                 );
             }
             return Ok(Target::Standard);
         }
-        let path = output.map_or_else(|| PathBuf::from(format!("{name}{}", format.suffix())), Path::to_owned);
+        let path = output.map_or_else(|| PathBuf::from(format!("{name}{suffix}")), Path::to_owned);
         check_free(&path)?;
         Ok(Target::File(path))
     }
@@ -180,16 +209,23 @@ fn check_free(path: &Path) -> Result<()> {
     Ok(())
 }
 
-impl From<FormatArg> for Format {
-    fn from(format: FormatArg) -> Format {
-        match format {
-            FormatArg::Speedscope => Format::Speedscope,
-            FormatArg::Collapsed => Format::Collapsed,
-            FormatArg::Pprof => Format::Pprof,
-            FormatArg::Perfetto => Format::Perfetto,
-            FormatArg::Firefox => Format::Firefox,
-            FormatArg::Csv => Format::Csv,
-            FormatArg::Parquet => Format::Parquet,
+impl FormatArg {
+    /// The format of a viewer, or else of a tracker.
+    fn viewer(self) -> Result<Format, Tracker> {
+        match self {
+            FormatArg::Speedscope => Ok(Format::Speedscope),
+            FormatArg::Collapsed => Ok(Format::Collapsed),
+            FormatArg::Pprof => Ok(Format::Pprof),
+            FormatArg::Perfetto => Ok(Format::Perfetto),
+            FormatArg::Firefox => Ok(Format::Firefox),
+            FormatArg::Csv => Ok(Format::Csv),
+            FormatArg::Parquet => Ok(Format::Parquet),
+            FormatArg::EmissionsCsv => Err(Tracker::CodeCarbon),
+            FormatArg::Eco2ai => Err(Tracker::Eco2ai),
+            FormatArg::Carbontracker => Err(Tracker::CarbonLog),
+            FormatArg::ImpactTracker => Err(Tracker::ImpactSamples),
+            FormatArg::Boamps => Err(Tracker::Boamps),
+            FormatArg::Sci => Err(Tracker::Sci),
         }
     }
 }

@@ -1,23 +1,52 @@
 //! The command line of jouletree: arguments in, tables and files out. Everything else lives in the libraries.
 
+/// Instead of the standard library's: a log on a full disk takes no words, which must not end what goes on here.
+macro_rules! eprint {
+    ($($words:tt)*) => {{
+        let _ = ::std::io::Write::write_fmt(&mut ::std::io::stderr(), format_args!($($words)*));
+    }};
+}
+
+/// The same with an end of line.
+macro_rules! eprintln {
+    ($($words:tt)*) => {{
+        let line = format!($($words)*) + "\n";
+        let _ = ::std::io::Write::write_all(&mut ::std::io::stderr(), line.as_bytes());
+    }};
+}
+
 mod account;
 mod attend;
+mod cache;
+mod calibrate;
+mod calls;
+mod carbon;
+mod card;
 mod cell;
 mod cli;
 mod colour;
 mod columns;
+mod config;
 mod daemon;
+mod detect;
 mod doctor;
+mod estimate;
+mod evaluate;
 mod export;
 mod inputs;
 mod inspect;
 mod json;
 mod launch;
+mod live;
 mod markdown;
 mod meters;
+mod monitor;
+mod named_model;
 mod numbers;
 mod page;
 mod partial;
+mod patch;
+mod predict;
 mod program;
 mod progress;
 mod reader;
@@ -28,11 +57,14 @@ mod recording;
 mod report;
 mod rows;
 mod run;
+mod serve;
 mod show;
 mod signals;
 mod tables;
 mod timings;
 mod top;
+mod tradeoff;
+mod train;
 mod tree_table;
 mod windows;
 
@@ -55,15 +87,30 @@ fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Account(arguments) => account::run(&arguments).map(ExitCode::from),
         Command::Attend(arguments) => attend::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Calibrate(arguments) => calibrate::run(arguments),
+        Command::Calls(arguments) => calls::run(&arguments).map(ExitCode::from),
+        Command::Carbon(arguments) => carbon::run(&arguments).map(ExitCode::from),
+        Command::Card(arguments) => card::run(&arguments).map(ExitCode::from),
+        Command::Config(arguments) => config::run(&arguments).map(ExitCode::from),
         Command::Daemon(arguments) => daemon::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Detect(arguments) => detect::run(&arguments).map(ExitCode::from),
         Command::Doctor(arguments) => doctor::run(&arguments).map(ExitCode::from),
+        Command::Emissions(arguments) => carbon::run_emissions(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Estimate(arguments) => estimate::run(&arguments).map(ExitCode::from),
+        Command::Evaluate(arguments) => evaluate::run(&arguments).map(ExitCode::from),
         Command::Export(arguments) => export::run(&arguments).map(ExitCode::from),
         Command::Inspect(arguments) => inspect::run(&arguments).map(ExitCode::from),
+        Command::Monitor(arguments) => monitor::run(&arguments),
+        Command::Predict(arguments) => predict::run(&arguments).map(ExitCode::from),
+        Command::Patch(arguments) => patch::run(&arguments).map(ExitCode::from),
         Command::Record(arguments) => record::run(&arguments),
         Command::Report(arguments) => report::run(&arguments).map(ExitCode::from),
         Command::Run(arguments) => run::run(&arguments),
+        Command::Serve(arguments) => serve::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Show(arguments) => show::run(&arguments).map(ExitCode::from),
         Command::Top(arguments) => top::run(&arguments).map(ExitCode::from),
+        Command::Tradeoff(arguments) => tradeoff::run(&arguments).map(ExitCode::from),
+        Command::Train(arguments) => train::run(&arguments).map(ExitCode::from),
         Command::Launch(arguments) => Ok(ExitCode::from(launch::become_command(&arguments.command))),
     };
     outcome.unwrap_or_else(|error| {

@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use jouletree_carbon::models::cpu;
+use jouletree_carbon::settings::{self, Key};
 use jouletree_meter::Roots;
 use jouletree_meter::external::{ExternalMeter, Place};
 use jouletree_meter::inventory::{Inventory, NotMeasured, Sources};
-use jouletree_meter::model::MeasuredPair;
+use jouletree_meter::model::{Given, MeasuredPair};
 use jouletree_model::{Device, Watts};
+use jouletree_run::HostFacts;
 
 /// Where meters are, and what is known about them.
 #[derive(Args)]
@@ -23,6 +26,12 @@ pub struct MeterArgs {
     /// What the whole machine draws when all its CPUs are busy
     #[arg(long, value_name = "W", requires = "idle_watts", value_parser = watts)]
     full_watts: Option<Watts>,
+    /// The model of a machine without a meter: ours, or CodeCarbon's, from the design power of the processor
+    #[arg(long, value_enum, value_name = "MODEL")]
+    cpu_model: Option<CpuModel>,
+    /// The design power of all processors, for `--cpu-model codecarbon`; by default by the processor's name
+    #[arg(long, value_name = "W", value_parser = watts)]
+    cpu_power: Option<Watts>,
     /// Fail when the energy of the processor can only be estimated
     #[arg(long, value_enum)]
     require: Option<Require>,
@@ -35,6 +44,15 @@ pub struct MeterArgs {
     /// NVIDIA's management library, when the loader does not find it
     #[arg(long, value_name = "FILE", env = "JOULETREE_NVML_LIBRARY")]
     nvml_library: Option<PathBuf>,
+}
+
+/// What a machine without a meter is taken to draw.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum CpuModel {
+    /// A share of the power at the plug, by the family of the processor
+    Jouletree,
+    /// A tenth of the design power, and the rest with the third power of the load
+    Codecarbon,
 }
 
 /// What kind of numbers there must be.
@@ -50,7 +68,20 @@ impl MeterArgs {
         let roots =
             Roots { sys: self.sys_root.clone(), proc: self.proc_root.clone(), nvml: self.nvml_library.clone() };
         let pair = self.idle_watts.zip(self.full_watts);
-        let model = pair.map(|(idle, full)| MeasuredPair { idle, full });
+        // Files and the environment can say so, too; what is wrong with them is said where they matter more.
+        let settings = settings::Sources::of_process().read().0;
+        let is_codecarbon = match self.cpu_model {
+            Some(model) => model == CpuModel::Codecarbon,
+            None => settings.text(Key::CpuModel).is_some_and(|text| text == "codecarbon"),
+        };
+        let model = match pair {
+            Some((idle, full)) => Some(Given::Pair(MeasuredPair { idle, full })),
+            None if is_codecarbon => {
+                let given = self.cpu_power.or(settings.number(Key::CpuPower).ok().flatten().map(Watts));
+                Some(design_power(given, &roots))
+            }
+            None => None,
+        };
         Sources { roots, meters: self.meters.clone(), model, ..Sources::default() }
     }
 
@@ -72,6 +103,17 @@ impl MeterArgs {
         let inventory = Inventory::take(&self.sources());
         self.check(&inventory).map(|()| inventory)
     }
+}
+
+/// The design power of the processors, as it was given or by their name.
+fn design_power(given: Option<Watts>, roots: &Roots) -> Given {
+    if let Some(watts) = given {
+        return Given::DesignPower(watts, format!("a design power of {watts}, as given"));
+    }
+    let host = HostFacts::of(roots);
+    let threads = usize::try_from(host.cpus.unwrap_or(1)).unwrap_or(1);
+    let (watts, basis) = cpu::design_power(host.cpu.as_deref().unwrap_or_default(), threads);
+    Given::DesignPower(watts, basis)
 }
 
 /// `PLACE` or `DEVICE=PLACE`. What stands before the first `=` and is no device belongs to a file's name.

@@ -54,3 +54,16 @@ impl Drop for ReadingBar {
         }
     }
 }
+
+/// A bar that counts pieces of work, on a terminal; elsewhere nothing is shown.
+pub fn counted(total: u64, verb: &str) -> ProgressBar {
+    if total == 0 || !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(total);
+    let template = format!("{verb} {{bar:40}} {{pos}} of {{len}}, {{eta}} left: {{wide_msg}}");
+    if let Ok(style) = ProgressStyle::with_template(&template) {
+        bar.set_style(style);
+    }
+    bar
+}

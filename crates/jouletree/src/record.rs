@@ -15,13 +15,15 @@ use crate::{print_warnings, recorded};
 pub fn run(arguments: &RecordArgs) -> Result<ExitCode> {
     let RecordArgs { command, pid, period, .. } = arguments;
     let output = arguments.output.clone().unwrap_or_else(|| default_output(command, *pid));
+    // Carbon is not known here yet: its intensity goes in this place.
+    let outputs = arguments.live.open(arguments.carbon.known_intensity()?, arguments.quiet)?;
     let reader = arguments.reader.open()?;
     let mut subject = match command.as_slice() {
         [] => Subject::joined(*pid)?,
         command => Subject::command(command, &Environment::new())?,
     };
     let roots = arguments.reader.roots();
-    let mut recording = Recording::begin(&reader, &roots, &mut subject, *period, command, &output)?;
+    let mut recording = Recording::begin(&reader, &roots, &mut subject, *period, command, &output, &outputs)?;
     say(arguments, || format!("recording to {}", output.display()));
     subject.go()?;
     let mut status = recording.follow(&mut subject, arguments.duration)?;
@@ -30,6 +32,9 @@ pub fn run(arguments: &RecordArgs) -> Result<ExitCode> {
     if status.is_none() {
         status = subject.outlive()?;
     }
+    // From here on Ctrl-C ends this program, too.
+    drop(subject);
+    outputs.end();
     launch::passed_on(status, recorded)
 }
 

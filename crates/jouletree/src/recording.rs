@@ -8,12 +8,14 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
+use jouletree_live::Publisher;
 use jouletree_meter::Roots;
 use jouletree_meter::station::{Feed, Next, Watch};
 use jouletree_model::Nanos;
 use jouletree_run::{JournalWriter, RecordingHeader, RunFolder};
 
 use crate::launch::{Environment, Launched};
+use crate::live::Outputs;
 use crate::reader::{Granted, Reader};
 use crate::signals::{self, Listener};
 use crate::windows::{self, Windows};
@@ -42,6 +44,13 @@ impl Subject {
         let mut environment = environment.clone();
         environment.extend(socket.iter().map(|socket| (windows::SOCKET, socket.path().into())));
         Ok(Subject::Command(Box::new(Launched::hold(command, &environment)?), socket))
+    }
+
+    /// Has the command told when the machine is at rest, if it asks.
+    pub fn judge_rest(&mut self, resting: windows::Resting) {
+        if let Subject::Command(_, Some(socket)) = self {
+            socket.judge_rest(resting);
+        }
     }
 
     /// A process that runs already, or the machine alone.
@@ -102,12 +111,14 @@ pub struct Recording {
     journal: JournalWriter,
     /// Answers the command while it runs.
     windows: Option<Windows>,
+    /// Shows what is counted while it goes on.
+    publisher: Option<Publisher>,
     /// Why nothing more is recorded.
     trouble: Option<anyhow::Error>,
 }
 
 impl Recording {
-    /// Begins to watch a subject and to write down what is seen, in a new folder.
+    /// Begins to watch a subject, to write down what is seen, in a new folder, and to show it.
     pub fn begin(
         reader: &Reader,
         roots: &Roots,
@@ -115,6 +126,7 @@ impl Recording {
         period: Nanos,
         command: &[OsString],
         output: &Path,
+        outputs: &Outputs,
     ) -> Result<Recording> {
         let watch = Watch { pid: subject.pid(), period, grid: None };
         let Granted { feed, period, why_longer } = reader.watch(watch)?;
@@ -126,7 +138,8 @@ impl Recording {
         let header = header.with_period(period).with_share_source(feed.ending().share_source);
         let journal = JournalWriter::create(output, &header)?;
         let windows = subject.socket().and_then(|socket| Windows::at(socket, feed.as_ref(), period).ok());
-        Ok(Recording { feed, journal, windows, trouble: None })
+        let publisher = outputs.begin(feed.as_ref(), period, subject.pid().is_some());
+        Ok(Recording { feed, journal, windows, publisher, trouble: None })
     }
 
     /// Records until the subject ends, the time is over or recording fails.
@@ -159,6 +172,7 @@ impl Recording {
         let taken = match self.feed.next(wait) {
             Ok(Next::Batch(batch)) => {
                 self.windows.iter().for_each(|windows| windows.take(&batch));
+                self.publisher.iter_mut().for_each(|publisher| publisher.take(&batch));
                 self.journal.append(&batch).map(|()| true).map_err(Into::into)
             }
             Ok(Next::NothingYet) => Ok(true),
@@ -183,6 +197,7 @@ impl Recording {
             }
         }
         drop(self.windows);
+        self.publisher.into_iter().for_each(Publisher::finish);
         let run = self.journal.finish(&self.feed.ending(), status.map(Into::into))?;
         match self.trouble {
             Some(error) => Err(error.context(format!("the recording in {} is not whole", run.path().display()))),

@@ -100,6 +100,12 @@ pub fn run(arguments: &ReportArgs) -> Result<Outcome> {
     Ok(Outcome { warnings: study.warnings, strict: false })
 }
 
+/// Writes the page of a run into its folder.
+pub fn write_for(run: RunFolder) -> Result<()> {
+    let page = run.path().join(NAME);
+    write(&Study::read(vec![run], rayon::current_num_threads())?, &page)
+}
+
 /// Writes the page of a study; replaces an earlier page, and nothing else.
 pub fn write(study: &Study, output: &Path) -> Result<()> {
     match fs::read_to_string(output) {

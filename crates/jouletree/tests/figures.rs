@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::panic)]
 
+mod called;
 mod common;
 
 use std::fs;
@@ -255,4 +256,14 @@ fn power_alone_has_no_figures() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(ran.stderr.matches("is not written: ").count(), 6, "{}", ran.stderr);
     assert!(!Path::new(&folder).exists());
+}
+
+#[test]
+fn power_over_a_call_is_legible() {
+    let files = Files::new();
+    let (run_folder, file) = (files.path("called"), files.path("call.svg"));
+    called::called_run(Path::new(&run_folder));
+    run(["calls", &run_folder, "--figure", &file]).ok();
+    let words = assert_legible(Path::new(&file));
+    assert!(words.iter().any(|words| words == "tail"), "{words:?}");
 }

@@ -3,7 +3,13 @@
 
 #![allow(clippy::expect_used, clippy::panic)]
 
+#[allow(dead_code)]
+mod calibrated;
+mod called;
 mod common;
+#[allow(dead_code)]
+#[path = "../../jouletree-predict/tests/irene/made.rs"]
+mod made;
 #[path = "../../jouletree-run/tests/recordings/mod.rs"]
 mod recordings;
 
@@ -139,6 +145,25 @@ fn told(run_folder: &str, keys: &mut BTreeMap<String, BTreeSet<String>>) {
     }
 }
 
+/// The keys of what is told of calls.
+fn called(run_folder: &str, keys: &mut BTreeMap<String, BTreeSet<String>>) {
+    called::called_run(run_folder.as_ref());
+    for (kind, by) in [
+        ("Call", "call"),
+        ("Line", "site"),
+        ("Function", "function"),
+        ("Project", "project"),
+        ("Size", "size"),
+        ("Trend", "trend"),
+    ] {
+        let rows = run(["calls", run_folder, "--format", "json", "--by", by]).json();
+        for row in rows.as_array().expect("a list") {
+            let fields = row.as_object().expect("an object").keys().cloned();
+            keys.entry(kind.to_owned()).or_default().extend(fields);
+        }
+    }
+}
+
 /// The keys of every kind of object in a line of the live view.
 fn watched(line: &Value, keys: &mut BTreeMap<String, BTreeSet<String>>) {
     let mut note = |kind: &str, object: &Value| {
@@ -168,6 +193,178 @@ fn live() -> Vec<Value> {
     lines.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
 }
 
+/// The keys of everything that predictions write.
+fn predicted(files: &Files, keys: &mut BTreeMap<String, BTreeSet<String>>) {
+    let mut note = |kind: &str, object: &Value| {
+        let fields = object.as_object().expect("an object").keys().cloned();
+        keys.entry(kind.to_owned()).or_default().extend(fields);
+    };
+    let trees = files.write("trees.jsonl", made::jsonl(&made::calls()));
+    let json = ["--format", "json"];
+    let compared = ["evaluate", "predictor", &trees, "--strategy", "predicted-sum"];
+    let rows = run(compared.iter().chain(&json)).json();
+    rows.as_array().expect("a list").iter().for_each(|row| note("Predictor row", row));
+
+    let theory = run(["estimate", "theory", "alexnet", "--calibrate", "0.2"].iter().chain(&json)).json();
+    note("Theory", &theory);
+    note("Calibration", &theory["calibration"]);
+    for row in list(&theory, "rows").iter().chain([&theory["total"]]) {
+        note("Theory row", row);
+        ["naive", "once"].iter().for_each(|way| note("Traffic", &row["traffic"][way]));
+    }
+
+    let mut table = "batch_size,input_size,output_size,cpu_energy\n".to_owned();
+    for index in 0..200_u64 {
+        let (batch, inputs, outputs) = (1 + index * 7 % 97, 1 + index * 131 % 1999, 2 + index * 173 % 1499);
+        table += &format!("{batch},{inputs},{outputs},{:e}\n", 1e-15 * (batch * inputs * outputs) as f64 + 1e-9);
+    }
+    files.write("linear.csv", &table);
+    files.write("archconfigs_linear.csv", table);
+    files.write("architectures_whole.csv", "architecture,batch_size,layer_idx,cpu_energy\nalexnet,4,0,1e-6\n");
+    let of_networks = "architecture,batch_size,layer_idx,module,input_size,output_size,cpu_energy\n\
+                       alexnet,4,0,AlexNet,,,1e-6\nalexnet,4,16,Linear,9216,4096,1e-7\n";
+    files.write("architectures_layerwise.csv", of_networks);
+    let (folder, predictor) = (files.path(""), files.path("predictor.json"));
+    let evaluation = run(["estimate", "layers", "evaluate", &folder].iter().chain(&json)).json();
+    note("Layer evaluation", &evaluation);
+    let linear = &evaluation["layers"]["linear"];
+    note("Kind of layer", linear);
+    note("Score", &linear["additive"]);
+    note("Both scores", &evaluation["real_layers"]["linear"]);
+    note("Both scores", &evaluation["network_layers"]["linear"]);
+    note("Both scores", &evaluation["networks"]["alexnet"]);
+    let prices = run(["estimate", "layers", "train", &folder, "-o", &predictor].iter().chain(&json)).json();
+    prices.as_array().expect("a list").iter().for_each(|price| note("Price", price));
+    let arguments = ["estimate", "layers", "predict", "alexnet", "--predictor", &predictor];
+    let model = run(arguments.iter().chain(&json)).json();
+    note("Predicted model", &model);
+    list(&model, "operators").iter().for_each(|operator| note("Predicted operator", operator));
+
+    let models = files.write("models.csv", "name,accuracy,energy_j\na,1,2\n");
+    let choice = run(["tradeoff", &models].iter().chain(&json)).json();
+    note("Choice", &choice);
+    list(&choice, "models").iter().for_each(|model| note("Weighed model", model));
+}
+
+/// The keys of a prediction by a profile.
+fn predicted_by_profile(files: &Files, keys: &mut BTreeMap<String, BTreeSet<String>>) {
+    let mut note = |kind: &str, object: &Value| {
+        let fields = object.as_object().expect("an object").keys().cloned();
+        keys.entry(kind.to_owned()).or_default().extend(fields);
+    };
+    files.write("calibration.json", calibrated::calibration().to_string());
+    let (folder, profile) = (files.path(""), files.path("profile.json"));
+    run(["train", &folder, "-o", &profile]).ok();
+    let prediction = run(["predict", "bert", "--layers", "2", "--profile", &profile, "--format", "json"]).json();
+    note("Prediction", &prediction);
+    note("Profile", &prediction["profile"]);
+    list(&prediction["profile"], "trained_on").iter().for_each(|tree| note("Trained tree", tree));
+    note("Million queries", &prediction["per_million_queries"]);
+    for pass in list(&prediction, "passes") {
+        note("Predicted pass", pass);
+        list(pass, "nodes").iter().for_each(|node| note("Predicted node", node));
+    }
+    for key in ["by_module", "by_kind"] {
+        list(&prediction, key).iter().for_each(|row| note("Part of a prediction", row));
+    }
+}
+
+/// The keys of what energy stands for, of settings and of what is seen of a machine.
+fn in_grams(files: &Files, keys: &mut BTreeMap<String, BTreeSet<String>>) {
+    let mut note = |kind: &str, object: &Value| {
+        let fields = object.as_object().expect("an object").keys().cloned();
+        keys.entry(kind.to_owned()).or_default().extend(fields);
+    };
+    let folder = files.path("run");
+    run(["account", &sample("timeline-5.json.gz"), "--power", &sample("power.csv"), "-o", &folder]).ok();
+    // Its figure has a note.
+    let place = ["--country", "CAN", "--region", "quebec", "--format", "json"];
+    let impact = run(["carbon", &folder].iter().chain(&place)).json();
+    note("Impact", &impact);
+    note("Intensity", &impact["intensity"]);
+    note("Equivalents", &impact["equivalents"]);
+    list(&impact, "layers").iter().for_each(|layer| note("Layer in grams", layer));
+    let home = files.path("home");
+    fs::create_dir(&home).expect("a folder");
+    fs::write(format!("{home}/.codecarbon.config"), "[codecarbon]\nwhatever = 1\n").expect("a file");
+    let mut command = jouletree();
+    let shown =
+        command.env("HOME", &home).args(["config", "show", "--format", "json"]).output().expect("it starts");
+    let configuration = ended(shown).json();
+    note("Configuration", &configuration);
+    list(&configuration, "settings").iter().for_each(|setting| note("Setting", setting));
+    list(&configuration, "unknown").iter().for_each(|unknown| note("Unknown setting", unknown));
+    let detected = run(["detect"].iter().chain(&place)).json();
+    note("Detected", &detected);
+    list(&detected, "meters").iter().for_each(|meter| note("Detected meter", meter));
+}
+
+/// The keys of estimates of hardware, and of cards.
+fn estimated_and_carded(files: &Files, keys: &mut BTreeMap<String, BTreeSet<String>>) {
+    let mut note = |kind: &str, object: &Value| {
+        let fields = object.as_object().expect("an object").keys().cloned();
+        keys.entry(kind.to_owned()).or_default().extend(fields);
+    };
+    let asked =
+        ["estimate", "impact", "--gpu", "A100", "--hours", "1", "--provider", "gcp", "--region", "asia-east1"];
+    let answer = run(asked.iter().chain(&["--compare", "--format", "json"])).json();
+    note("Estimated impact", &answer);
+    note("Estimated hardware", &answer["hardware"]);
+    list(&answer, "published").iter().for_each(|figure| note("Published figure", figure));
+    list(&answer, "regions").iter().for_each(|region| note("Compared region", region));
+
+    let runs = ["one", "other"].map(|name| files.path(name));
+    for (folder, number) in runs.iter().zip(["1", "2"]) {
+        let program = "import time\nfrom jouletree import _session\nsession = _session.current()\nsession.stage('one')\n\
+                       t = time.time_ns()\ntime.sleep(0.1)\nsession.ran_step(1, t, time.time_ns(), 'train', True, 8)\n";
+        let words = ["run", "-q", "--no-daemon", "-o", folder, "--", "python3", "-c", program, "--seed", number];
+        ended(jouletree().args(words).output().expect("the command starts")).ok();
+    }
+    let sampled = files.path("sampled");
+    run(["account", &sample("timeline-5.json.gz"), "--power", &sample("power.csv"), "-o", &sampled]).ok();
+    let place = ["--country", "ITA", "--training-type", "fine-tuning", "--format", "json"];
+    let study = run(["card", &runs[0], &runs[1]].iter().chain(&place)).json();
+    let other = run(["card", &sampled].iter().chain(&place)).json();
+    for card in [&study, &other] {
+        note("Card", card);
+        list(card, "runs").iter().for_each(|run| note("Run on a card", run));
+        note("Summary", &card["energy_j"]);
+        note("Carbon of a card", &card["carbon"]);
+        note("Emissions", &card["co2_eq_emissions"]);
+        list(card, "phases").iter().for_each(|phase| note("Phase", phase));
+        list(card, "stages").iter().for_each(|stage| note("Stage of a card", stage));
+        list(card, "sensitivity").iter().for_each(|row| note("Sensitivity", row));
+        list(card, "layers").iter().for_each(|layer| note("Layer of a card", layer));
+        note("Hardware of a card", &card["hardware"]);
+        note("Software of a card", &card["software"]);
+    }
+}
+
+/// The keys of lists and tables of library calls.
+fn patched(files: &Files, keys: &mut BTreeMap<String, BTreeSet<String>>) {
+    let mut note = |kind: &str, object: &Value| {
+        let fields = object.as_object().expect("an object").keys().cloned();
+        keys.entry(kind.to_owned()).or_default().extend(fields);
+    };
+    let folder = files.path("programs");
+    fs::create_dir(&folder).expect("a folder");
+    files.write("programs/a.py", "import torch\ntorch.ones(1)\n");
+    files.write(
+        "programs/b.ipynb",
+        r#"{"cells": [{"cell_type": "code", "source": "import torch; torch.ones(1)"}]}"#,
+    );
+    let sites = run(["patch", &folder, "--list", "--format", "json"]).json();
+    sites.as_array().expect("a list").iter().for_each(|site| note("Site", site));
+    run(["patch", &folder]).ok();
+    let table = fs::read_to_string(files.path("programs.patched/jouletree-sites.json")).expect("a table");
+    let table: Value = serde_json::from_str(&table).expect("JSON");
+    note("Sites", &table);
+    for file in list(&table, "files") {
+        note("Patched file", file);
+        list(file, "sites").iter().for_each(|site| note("Site", site));
+    }
+}
+
 #[test]
 fn every_field_is_documented_and_there() {
     let files = Files::new();
@@ -195,7 +392,13 @@ fn every_field_is_documented_and_there() {
     recordings::record(run_folder.as_ref(), 1, 8);
     recorded(&run(["show", &run_folder, "--format", "json"]).json(), &mut keys);
     told(&files.path("told"), &mut keys);
+    patched(&files, &mut keys);
+    called(&files.path("called"), &mut keys);
     live().iter().for_each(|line| watched(line, &mut keys));
+    predicted(&Files::new(), &mut keys);
+    predicted_by_profile(&Files::new(), &mut keys);
+    in_grams(&Files::new(), &mut keys);
+    estimated_and_carded(&Files::new(), &mut keys);
     assert_eq!(keys, documented());
 }
 

@@ -180,6 +180,7 @@ fn a_kept_run_is_shown_in_every_way() {
         assert_eq!(shown("step"), accounted["steps"]);
         assert_eq!(shown("op"), accounted["ops"]);
         assert_eq!(shown("layer"), accounted["tree"]);
+        assert_eq!(shown("module"), accounted["tree"]);
         for (pass, energy) in accounted["tree"]["passes"].as_object().expect("an object") {
             assert_close(number(&shown("pass"), pass), energy.as_f64().expect("an energy"), 1e-12, pass);
         }

@@ -20,7 +20,7 @@ pub use platform::{Unsupported, unsupported};
 pub use watts::watts;
 
 use crate::external::ExternalMeter;
-use crate::model::MeasuredPair;
+use crate::model::Given;
 use crate::{Found, Probe, Roots, Sensor, Unusable, hwmon, model, nvml, once, perf_power, powercap};
 
 /// Where to look, and what the user knows. By default: this machine, and nothing.
@@ -31,7 +31,7 @@ pub struct Sources {
     /// Meters of the user's own.
     pub meters: Vec<ExternalMeter>,
     /// The powers of the idle and the busy machine, for the model.
-    pub model: Option<MeasuredPair>,
+    pub model: Option<Given>,
     /// How long sensors are watched.
     pub probe: Probe,
 }
@@ -82,7 +82,7 @@ impl Inventory {
         found.extend(monitors);
         found.extend(sources.meters.iter().map(ExternalMeter::find));
         let mut found = once(probing::living(sources.probe, found));
-        let model = model::find(roots, sources.model);
+        let model = model::find(roots, sources.model.as_ref());
         found.push(as_needed(model, &found));
         Inventory { found, absent }
     }

@@ -5,9 +5,10 @@
 
 use std::collections::VecDeque;
 
-use jouletree_model::{EnergySeries, Joules, Nanos, TimeRange};
+use jouletree_model::{EnergySeries, Joules, Nanos, TimeRange, Watts};
 
 use super::edge::{Edge, Sums};
+use super::{BEGINNING, DeviceTotal};
 use crate::sampler::Sample;
 use crate::series::{OnWall, Point, SeriesBuilder, Unsure, WallPoint};
 use crate::share::{Cut, Increment, ShareBook, Split};
@@ -15,6 +16,10 @@ use crate::{Anchors, Mono, SensorInfo};
 
 /// So many stretches are kept however old they are: an edge needs its neighbours.
 const FEWEST: usize = 4;
+/// What "now" means for power.
+const LATELY: Nanos = Nanos(1_000_000_000);
+/// Power that is older than this, beyond what the period of its sensor explains, is not known.
+const STALE: Nanos = Nanos(3_000_000_000);
 
 /// One sensor of a whole device.
 #[derive(Debug)]
@@ -40,6 +45,10 @@ pub(super) struct Course {
 #[derive(Debug, Clone, Copy, Default)]
 struct Tip {
     last: Option<WallPoint>,
+    /// The first and the last instant of which something was known, whatever was done to the clock.
+    reach: Option<(Mono, Mono)>,
+    /// How long nothing was known between them.
+    unknown: Nanos,
     sums: Sums,
     number: u64,
 }
@@ -155,6 +164,42 @@ impl Course {
         Some(Mono(stretch.increment.from.0.saturating_add((time - stretch.range.start).0)))
     }
 
+    /// What was used since the first sample: what is settled, or everything if nothing more will come.
+    pub(super) fn total(&self, seen: Option<(Mono, Mono)>, is_over: bool) -> DeviceTotal {
+        let (tip, stretches) = match is_over {
+            true => (&self.tip, self.stretches.len()),
+            false => (&self.after_settled, self.settled),
+        };
+        let (began, newest) = seen.unwrap_or_default();
+        let (first, last) = tip.reach.unwrap_or((newest, newest));
+        let before = Some(first - began).filter(|before| *before > BEGINNING);
+        let since = Some(newest - last).filter(|_| tip.last.is_some_and(|last| last.gap_follows));
+        let is_stale = newest - last > STALE + Nanos(self.info.period.0.saturating_mul(4)) + self.info.quality.lag;
+        DeviceTotal {
+            device: self.info.device.clone(),
+            kind: self.info.kind,
+            source: self.info.source.clone(),
+            energy: Joules(tip.sums.microjoules as f64 * 1e-6),
+            parts: tip.sums.parts,
+            known: tip.sums.known,
+            unknown: tip.unknown + before.unwrap_or_default() + since.unwrap_or_default().max(Nanos(0)),
+            power: self.power(stretches).filter(|_| !is_stale),
+        }
+    }
+
+    /// The mean power of the last second of the first so many stretches.
+    fn power(&self, stretches: usize) -> Option<Watts> {
+        let (mut energy, mut time) = (Joules::ZERO, Nanos(0));
+        for stretch in self.stretches.iter().take(stretches).rev() {
+            energy += stretch.increment.energy;
+            time += stretch.range.duration();
+            if time >= LATELY {
+                break;
+            }
+        }
+        (time > Nanos(0)).then(|| energy / time)
+    }
+
     /// How many stretches are kept.
     #[cfg(test)]
     pub(super) fn kept(&self) -> usize {
@@ -167,6 +212,10 @@ impl Course {
         let mut last = self.tip.last;
         let mut steps = Vec::with_capacity(points.len());
         for point in points {
+            let is_known = last.is_some_and(|last| !last.gap_follows);
+            let (first, before) = self.tip.reach.unwrap_or((point.at, point.at));
+            self.tip.unknown += if is_known { Nanos(0) } else { point.at - before };
+            self.tip.reach = Some((first, point.at));
             if let Some(last) = last.replace(point).filter(|last| !last.gap_follows) {
                 let microjoules = point.microjoules.saturating_sub(last.microjoules);
                 let energy = Joules(microjoules as f64 * 1e-6);

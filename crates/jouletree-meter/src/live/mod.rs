@@ -10,6 +10,7 @@ mod course;
 mod edge;
 #[cfg(test)]
 mod tests;
+mod total;
 mod window;
 
 use std::collections::{BTreeMap, HashSet};
@@ -22,6 +23,7 @@ use crate::station::Batch;
 use crate::{Anchors, Mono, SensorInfo};
 pub use answer::{Answer, DeviceEnergy};
 use course::Course;
+pub use total::DeviceTotal;
 use window::Window;
 
 /// For so long a window can still be opened after it began.
@@ -157,6 +159,17 @@ impl Live {
     pub fn finish(&mut self) -> Vec<Answer> {
         self.answer_ended(true);
         self.answers()
+    }
+
+    /// What every device used so far, as far as nothing will change it any more: a total never shrinks. It is a little
+    /// behind the meters.
+    pub fn totals(&self) -> Vec<DeviceTotal> {
+        self.courses.iter().map(|course| course.total(self.seen, false)).collect()
+    }
+
+    /// What every device used in all: nothing more will come.
+    pub fn last_totals(&self) -> Vec<DeviceTotal> {
+        self.courses.iter().map(|course| course.total(self.seen, true)).collect()
     }
 
     fn take_anchors(&mut self, batch: &Batch) {

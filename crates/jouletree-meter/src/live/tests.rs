@@ -229,6 +229,40 @@ proptest! {
             }
         }
     }
+
+    /// Totals only grow, their parts make them at every instant, and the last ones are those of the whole series.
+    #[test]
+    fn totals_grow_and_end_as_the_whole_series(seed: u64, tenths in 3_u64..160) {
+        let mut dice = Dice(seed);
+        let (mut live, mut whole) = (Live::new(&sensors(), PERIOD), Whole::new());
+        let mut counts: Vec<u64> = (0..5).map(|_| dice.roll(1_000_000)).collect();
+        let numbers = |total: &DeviceTotal| {
+            let parts = total.parts;
+            [total.energy.0, parts.ours.0, parts.others.0, parts.own.0, parts.idle.0, parts.unknown.0, total.known.seconds()]
+        };
+        let mut before = vec![[0.0; 7]; 4];
+        for number in 0..tenths {
+            let batch = batch(&mut dice, &mut counts, number);
+            whole.take(&batch);
+            live.take(&batch);
+            let last = if number + 1 == tenths { live.last_totals() } else { live.totals() };
+            for (total, before) in last.iter().zip(&mut before) {
+                let now = numbers(total);
+                prop_assert!(now.iter().zip(before.iter()).all(|(now, before)| now >= before), "{before:?} {total:?}");
+                prop_assert!((total.parts.total().0 - total.energy.0).abs() <= 1e-9 * (1.0 + total.energy.0));
+                *before = now;
+            }
+        }
+        // A change lies up to half a tick before the reading that shows it.
+        let span = (EPOCH - 100 * MS, EPOCH + (tenths as i64 + 1) * 100 * MS);
+        for (total, wanted) in live.last_totals().iter().zip(whole.energies(Nanos(span.0), Nanos(span.1))) {
+            let energy = wanted.energy;
+            prop_assert!((total.energy.0 - energy.joules.0).abs() <= 1e-9 * (1.0 + energy.joules.0), "{total:?} {wanted:?}");
+            prop_assert!((total.parts.ours.0 - wanted.parts.ours.0).abs() <= 1e-9 * (1.0 + energy.joules.0));
+            let known = energy.coverage * (span.1 - span.0) as f64 * 1e-9;
+            prop_assert!((total.known.seconds() - known).abs() < 1e-6, "{total:?} {wanted:?}");
+        }
+    }
 }
 
 /// One processor at 50 W, with its share.
@@ -320,16 +354,53 @@ fn a_sensor_that_is_lost_or_late_holds_up_nobody_for_long() {
 }
 
 #[test]
+fn totals_tell_power_and_how_long_nothing_was_known() {
+    let mut live = Live::new(&sensors()[..1], PERIOD);
+    let total = |live: &Live| live.totals().remove(0);
+    assert_eq!((total(&live).energy, total(&live).power), (Joules(0.0), None));
+    let mut least = Nanos(0);
+    for number in 0..100 {
+        let mut batch = steady(number);
+        // Nothing can be read for two seconds.
+        if (30..50).contains(&number) {
+            batch.samples.iter_mut().for_each(|sample| sample.flags = Flags::GAP);
+        }
+        live.take(&batch);
+        assert!(total(&live).unknown >= least, "{number}");
+        least = total(&live).unknown;
+        if number == 29 {
+            assert!((total(&live).power.unwrap().0 - 50.0).abs() < 0.5 && least == Nanos(0), "{:?}", total(&live));
+        }
+    }
+    let last = live.last_totals().remove(0);
+    assert!((last.unknown.seconds() - 2.0).abs() < 0.02, "{last:?}");
+    assert!((last.known.seconds() - 7.99).abs() < 0.03 && (last.energy.0 - 50.0 * 7.99).abs() < 1.5, "{last:?}");
+    assert!((last.power.unwrap().0 - 50.0).abs() < 0.5);
+    // A sensor that says nothing any more has no power.
+    for number in 100..160 {
+        live.take(&Batch { samples: vec![Sample { sensor: 9, ..steady(number).samples[0] }], ..Batch::default() });
+    }
+    assert_eq!(total(&live).power, None);
+}
+
+#[test]
 fn a_clock_that_is_set_back_makes_no_wrong_number() {
     let mut live = Live::new(&sensors()[..1], PERIOD);
     live.open(1, Nanos(EPOCH + 500 * MS));
+    let mut least = live.totals().remove(0);
     for number in 0..60 {
         let mut batch = steady(number);
         if number >= 30 {
             batch.anchors[0].wall += Nanos(-3_600_000 * MS);
         }
         live.take(&batch);
+        let total = live.totals().remove(0);
+        assert!(total.energy.0 >= least.energy.0 && total.unknown >= least.unknown, "{least:?} {total:?}");
+        least = total;
     }
+    // What is not known is said.
+    let told = least.known.seconds() + least.unknown.seconds();
+    assert!((told - 5.9).abs() < 0.3 && least.unknown > Nanos(0), "{least:?}");
     let now = EPOCH - 3_600_000 * MS;
     live.open(2, Nanos(now + 4000 * MS));
     live.close(2, Nanos(now + 5000 * MS));

@@ -14,6 +14,13 @@ const ANY_FULL: Quantiles = Quantiles { p5: Watts(1.17), p50: Watts(3.35), p95: 
 const FAMILY_IDLE: (f64, f64) = (0.45, 1.89);
 const FAMILY_FULL: (f64, f64) = (0.70, 1.48);
 
+/// How far the truth is from CodeCarbon's law on the four machines that it was published with: totals are between half of
+/// it and twice as much.
+const DESIGN_POWER: (f64, f64) = (0.5, 2.0);
+
+/// Over how many seconds a load is taken whose third power matters: that of a tick is all or nothing.
+const RECENT: f64 = 1.0;
+
 /// The host of a virtual machine may be half empty, and its idle power is then shared by half as many.
 const EMPTY_HOST: f64 = 2.0;
 
@@ -37,6 +44,8 @@ pub struct PowerLaw {
     emptiness: f64,
     /// Whether the powers are those of one hardware thread, and not of the machine.
     per_thread: bool,
+    /// The power of the load that the power above idle goes with.
+    exponent: i32,
     basis: String,
 }
 
@@ -69,14 +78,23 @@ impl PowerLaw {
         if cpu.is_virtual {
             basis += ", on a host that others may leave half empty";
         }
-        PowerLaw { idle, full, emptiness, per_thread: true, basis }
+        PowerLaw { idle, full, emptiness, per_thread: true, exponent: 1, basis }
     }
 
     /// By the powers of the whole machine that somebody measured.
     pub fn of_pair(idle: Watts, full: Watts) -> PowerLaw {
         let (idle, full) = (Quantiles::exactly(idle), Quantiles::exactly(full));
         let basis = "its idle and full power as given".to_owned();
-        PowerLaw { idle, full, emptiness: 1.0, per_thread: false, basis }
+        PowerLaw { idle, full, emptiness: 1.0, per_thread: false, exponent: 1, basis }
+    }
+
+    /// By the design power of the processors, as CodeCarbon 3 computes it: a tenth of it always, the rest with the third
+    /// power of the load of about the last second.
+    pub fn of_design_power(power: Watts, basis: &str) -> PowerLaw {
+        let around = |watts: f64| Quantiles::around(Watts(watts), DESIGN_POWER);
+        let basis = format!("{basis} (CodeCarbon's law, for comparison)");
+        let (idle, full) = (around(0.1 * power.0), around(power.0));
+        PowerLaw { idle, full, emptiness: 1.0, per_thread: false, exponent: 3, basis }
     }
 
     pub(super) fn basis(&self) -> &str {
@@ -93,12 +111,17 @@ impl PowerLaw {
         Watts(self.full.p50.0 * if self.per_thread { f64::from(cpus) } else { 1.0 })
     }
 
-    /// The energies of some time in which the CPUs together were busy for `busy` seconds: one for each percentile.
-    pub(super) fn energies(&self, cpus: u32, time: Nanos, busy: f64) -> [Joules; 3] {
+    /// The energies of some time in which the CPUs together were busy for `busy` seconds: one for each percentile. `load` is
+    /// the part of their time in which they were busy lately.
+    pub(super) fn energies(&self, cpus: u32, time: Nanos, busy: f64, load: f64) -> [Joules; 3] {
         let cpus = f64::from(cpus.max(1));
         // A pair is that of all threads together.
         let (idle_scale, busy_scale) = if self.per_thread { (cpus, 1.0) } else { (1.0, 1.0 / cpus) };
         let (idle, full, emptiness) = (self.idle.all(), self.full.all(), [1.0, 1.0, self.emptiness]);
+        let busy = match self.exponent {
+            1 => busy,
+            exponent => cpus * time.seconds() * load.clamp(0.0, 1.0).powi(exponent),
+        };
         std::array::from_fn(|i| {
             let always = idle_scale * idle[i] * emptiness[i] * time.seconds();
             Joules(always + busy_scale * (full[i] - idle[i]) * busy)
@@ -108,7 +131,8 @@ impl PowerLaw {
     /// The bounds at the load where they are widest; `None` when nobody knows.
     pub(super) fn widest_bounds(&self, cpus: u32) -> Option<Bounds> {
         let second = Nanos(1_000_000_000);
-        let [idle, full] = [0.0, f64::from(cpus.max(1))].map(|busy| bounds(self.energies(cpus, second, busy)));
+        let [idle, full] =
+            [0.0, 1.0].map(|load| bounds(self.energies(cpus, second, f64::from(cpus.max(1)) * load, load)));
         let (idle, full) = (idle?, full?);
         Some(Bounds { low: idle.low.min(full.low), high: idle.high.max(full.high) })
     }
@@ -125,19 +149,25 @@ pub(super) struct Estimate {
     law: PowerLaw,
     last: Option<Mono>,
     load: Load,
+    /// The time that the CPUs were busy lately, and all their time, each the less the longer it is ago.
+    recent: (f64, f64),
     energies: [Joules; 3],
 }
 
 impl Estimate {
     pub(super) fn new(law: PowerLaw, load: Load) -> Estimate {
-        Estimate { law, last: None, load, energies: [Joules::ZERO; 3] }
+        Estimate { law, last: None, load, recent: (0.0, 0.0), energies: [Joules::ZERO; 3] }
     }
 
     /// Takes the load of the machine up to an instant; the first begins the count.
     pub(super) fn take(&mut self, at: Mono, load: Load) {
         if let Some(last) = self.last.replace(at) {
-            let busy = load.busy_since(&self.load);
-            for (energy, more) in self.energies.iter_mut().zip(self.law.energies(load.cpus, at - last, busy)) {
+            let (time, busy) = (at - last, load.busy_since(&self.load));
+            let fading = (-time.seconds() / RECENT).exp();
+            let all = f64::from(load.cpus.max(1)) * time.seconds();
+            self.recent = (self.recent.0 * fading + busy, self.recent.1 * fading + all);
+            let lately = if self.recent.1 > 0.0 { self.recent.0 / self.recent.1 } else { 0.0 };
+            for (energy, more) in self.energies.iter_mut().zip(self.law.energies(load.cpus, time, busy, lately)) {
                 *energy += more;
             }
         }
@@ -164,7 +194,7 @@ mod tests {
     #[test]
     fn an_unknown_processor_takes_the_prior() {
         // 4 CPUs for 10 s, of which they are busy for 25 %: 10 CPU seconds.
-        let energies = PowerLaw::of_cpu(&Cpu::default()).energies(4, Nanos(10_000_000_000), 10.0);
+        let energies = PowerLaw::of_cpu(&Cpu::default()).energies(4, Nanos(10_000_000_000), 10.0, 0.25);
         near(energies[0].0, 4.0 * 0.22 * 10.0 + (1.17 - 0.22) * 10.0);
         near(energies[1].0, 4.0 * 0.63 * 10.0 + (3.35 - 0.63) * 10.0);
         near(energies[2].0, 4.0 * 1.64 * 10.0 + (5.44 - 1.64) * 10.0);
@@ -174,12 +204,12 @@ mod tests {
     fn a_known_family_scatters_less_than_all_servers() {
         let text = "vendor_id : GenuineIntel\ncpu family : 6\nmodel : 207\n";
         let law = PowerLaw::of_cpu(&Cpu::parse(text));
-        let energies = law.energies(2, Nanos(1_000_000_000), 2.0);
+        let energies = law.energies(2, Nanos(1_000_000_000), 2.0, 1.0);
         // All busy: twice the full power, whatever the idle power.
         for (energy, factor) in energies.iter().zip([0.70, 1.0, 1.48]) {
             near(energy.0, 2.0 * 4.482 * factor);
         }
-        let idle = law.energies(2, Nanos(1_000_000_000), 0.0);
+        let idle = law.energies(2, Nanos(1_000_000_000), 0.0, 0.0);
         for (energy, factor) in idle.iter().zip([0.45, 1.0, 1.89]) {
             near(energy.0, 2.0 * 0.814 * factor);
         }
@@ -193,7 +223,7 @@ mod tests {
         let virtual_cpu = Cpu::parse("flags : hypervisor");
         let [own, guest] = [Cpu::default(), virtual_cpu].map(|cpu| {
             let law = PowerLaw::of_cpu(&cpu);
-            [0.0, 3.0].map(|busy| law.energies(3, Nanos(1_000_000_000), busy))
+            [0.0, 3.0].map(|busy| law.energies(3, Nanos(1_000_000_000), busy, busy / 3.0))
         });
         for busy in [0, 1] {
             assert_eq!(own[busy][..2], guest[busy][..2]);
@@ -204,13 +234,24 @@ mod tests {
     #[test]
     fn a_measured_pair_is_that_of_the_machine_and_has_no_known_error() {
         let law = PowerLaw::of_pair(Watts(40.0), Watts(140.0));
-        let energies = law.energies(8, Nanos(2_000_000_000), 8.0);
+        let energies = law.energies(8, Nanos(2_000_000_000), 8.0, 0.5);
         // Half busy for two seconds.
         near(energies[1].0, 2.0 * 90.0);
         assert_eq!(law.widest_bounds(8), None);
         assert!(law.is_sensible());
         for (idle, full) in [(140.0, 40.0), (-1.0, 5.0), (f64::NAN, 5.0), (1.0, f64::INFINITY)] {
             assert!(!PowerLaw::of_pair(Watts(idle), Watts(full)).is_sensible());
+        }
+    }
+
+    /// 0.1 + 0.9 u³ of the design power, as CodeCarbon's own answers for 100 W have it.
+    #[test]
+    fn design_power_goes_with_the_third_power_of_the_load() {
+        let law = PowerLaw::of_design_power(Watts(100.0), "100 W");
+        for (load, watts) in
+            [(0.0, 10.0), (0.1, 10.09), (0.25, 11.40625), (0.5, 21.25), (0.9, 75.61), (1.0, 100.0)]
+        {
+            near(law.energies(4, Nanos(1_000_000_000), 4.0 * load, load)[1].0, watts);
         }
     }
 

@@ -35,12 +35,22 @@ pub struct MeasuredPair {
     pub full: Watts,
 }
 
-/// The estimate for this machine, from its processor's family or from a pair of powers that the user measured.
-pub fn find(roots: &Roots, pair: Option<MeasuredPair>) -> Found {
+/// What the estimate is made from, if not from the processor's family.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Given {
+    /// Powers that the user measured.
+    Pair(MeasuredPair),
+    /// The design power of all processors, and where that comes from: CodeCarbon's law.
+    DesignPower(Watts, String),
+}
+
+/// The estimate for this machine, from its processor's family or from what the user gave.
+pub fn find(roots: &Roots, given: Option<&Given>) -> Found {
     let cpu =
         std::fs::read_to_string(roots.proc.join("cpuinfo")).map(|text| Cpu::parse(&text)).unwrap_or_default();
-    let law = match pair {
-        Some(pair) => PowerLaw::of_pair(pair.idle, pair.full),
+    let law = match given {
+        Some(Given::Pair(pair)) => PowerLaw::of_pair(pair.idle, pair.full),
+        Some(Given::DesignPower(power, basis)) => PowerLaw::of_design_power(*power, basis),
         None => PowerLaw::of_cpu(&cpu),
     };
     let opened = LoadFile::open(&roots.proc.join("stat")).and_then(|mut file| Ok((file.read()?, file)));

@@ -32,6 +32,9 @@ const PATIENCE: Nanos = Nanos(30_000_000_000);
 /// How long GPUs are watched to learn how often they update.
 const LEARNING: Nanos = Nanos(1_000_000_000);
 
+/// How the sources of its sensors begin.
+const PREFIX: &str = "NVML: ";
+
 /// So many changes are enough to stop watching earlier.
 const CHANGES: usize = 7;
 
@@ -61,6 +64,13 @@ pub fn discover(roots: &Roots) -> Result<Vec<Found>, Unusable> {
         Ok(sensors.into_iter().map(|sensor| sensor.map_or_else(|found| *found, usable)).collect())
     });
     found.unwrap_or_else(|| Err(problem::silence(PATIENCE)))
+}
+
+/// The name of a GPU in what a sensor says of its source: `NVML: NVIDIA A100 at 00000000:01:00.0, energy counter`.
+pub fn model_in(source: &str) -> &str {
+    let name = source.strip_prefix(PREFIX).unwrap_or(source);
+    let end = [" at ", ", "].iter().filter_map(|mark| name.find(mark)).min();
+    &name[..end.unwrap_or(name.len())]
 }
 
 /// All GPUs, to ask them what they do.
@@ -109,5 +119,21 @@ fn unknown_gpu(index: u32, source: String) -> SensorInfo {
         most_watts: sensor::MOST_WATTS,
         is_slow: true,
         quality: Quality::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_tells_the_model() {
+        for source in ["NVML: NVIDIA A100-SXM4-80GB at 00000000:01:00.0, energy counter", "NVIDIA A100-SXM4-80GB"]
+        {
+            assert_eq!(model_in(source), "NVIDIA A100-SXM4-80GB");
+        }
+        assert_eq!(model_in("NVML: unnamed, averaged power"), "unnamed");
+        assert_eq!(model_in("amdgpu at 0000:03:00.0"), "amdgpu");
+        assert_eq!(model_in(""), "");
     }
 }

@@ -5,7 +5,7 @@ use jouletree_model::{Kind, Nanos};
 use super::gpu::{Gpu, Quantity};
 use super::integral::PowerIntegral;
 use super::window::{quality, window};
-use super::{problem, unknown_gpu};
+use super::{PREFIX, problem, unknown_gpu};
 use crate::period::Period;
 use crate::{Found, Mono, ReadError, Reading, Sensor, SensorInfo};
 
@@ -48,7 +48,7 @@ impl GpuSensor {
     pub(super) fn new(gpu: Gpu) -> Result<GpuSensor, Box<Found>> {
         let (name, uuid) = (gpu.name().unwrap_or("unnamed".to_owned()), gpu.uuid().unwrap_or_default());
         let bus = gpu.pci_bus().map(|bus| format!(" at {bus}")).unwrap_or_default();
-        let mut info = unknown_gpu(gpu.index(), format!("NVML: {name}{bus}"));
+        let mut info = unknown_gpu(gpu.index(), format!("{PREFIX}{name}{bus}"));
         if let Some(limit) = gpu.limit_milliwatts().ok().filter(|limit| *limit > 0) {
             info.most_watts = f64::from(limit) * 1e-3 * ABOVE_LIMIT;
         }

@@ -6,6 +6,7 @@ use fake_nvml::{Gpu, Power};
 use jouletree_meter::{Mono, Reading, Sensor};
 use jouletree_model::{Kind, Nanos};
 
+use super::punctual::punctually;
 use super::{Machine, milliseconds};
 
 const CONSTANT: Power = Power::Constant { watts: 120.0 };
@@ -55,7 +56,11 @@ fn watch(sensors: &mut [Box<dyn Sensor>], time: Nanos) -> Vec<Watched> {
 
 /// Watches GPUs and compares each with the power of its script.
 fn compare(gpus: Vec<Gpu>, bound: impl Fn(&Gpu, &Watched) -> f64) {
-    let machine = Machine::with(gpus.clone());
+    punctually(|| compare_once(&gpus, &bound));
+}
+
+fn compare_once(gpus: &[Gpu], bound: impl Fn(&Gpu, &Watched) -> f64) {
+    let machine = Machine::with(gpus.to_vec());
     let mut sensors: Vec<_> = machine.find().into_iter().map(|found| found.sensor.unwrap()).collect();
     // A mean over a second is one from the second second on.
     machine.wait_for(gpus.iter().fold(0.0, |longest: f64, gpu| longest.max(gpu.average_ms / 1e3)));
@@ -175,15 +180,17 @@ fn the_best_that_a_gpu_offers_is_read() {
 
 #[test]
 fn how_often_a_gpu_updates_is_learned() {
-    for update in [20, 100] {
-        let gpu = Gpu { power: RAMP, update_ms: f64::from(update), ..Gpu::default() };
-        for gpu in [gpu.clone(), gpu.without_counter()] {
-            let machine = Machine::with(vec![gpu]);
-            let sensor = machine.sensor();
-            let learned = sensor.info().period.seconds() * 1e3;
-            assert!((learned / f64::from(update) - 1.0).abs() < 0.15, "{learned} ms, not {update} ms");
-            assert_eq!(sensor.remarks(), Vec::<String>::new());
-        }
+    punctually(|| [20, 100].into_iter().for_each(learns_an_update_every));
+}
+
+fn learns_an_update_every(update: u32) {
+    let gpu = Gpu { power: RAMP, update_ms: f64::from(update), ..Gpu::default() };
+    for gpu in [gpu.clone(), gpu.without_counter()] {
+        let machine = Machine::with(vec![gpu]);
+        let sensor = machine.sensor();
+        let learned = sensor.info().period.seconds() * 1e3;
+        assert!((learned / f64::from(update) - 1.0).abs() < 0.15, "{learned} ms, not {update} ms");
+        assert_eq!(sensor.remarks(), Vec::<String>::new());
     }
 }
 

@@ -6,6 +6,7 @@ use fake_nvml::{Gpu, Hang, Power, Script};
 use jouletree_meter::slow::{DEADLINE, Deadlined};
 use jouletree_meter::{ReadError, Roots, Sensor, nvml};
 
+use super::punctual::punctually;
 use super::{Machine, until};
 
 fn gpu() -> Gpu {
@@ -39,6 +40,10 @@ fn a_gpu_that_is_no_longer_counted_is_gone_and_the_other_stays() {
 
 #[test]
 fn a_hang_is_late_then_over_and_the_counter_has_counted_on() {
+    punctually(hangs_and_goes_on);
+}
+
+fn hangs_and_goes_on() {
     let machine = Machine::with(vec![Gpu { hang: vec![Hang { at_s: 1.5, for_ms: Some(300.0) }], ..gpu() }]);
     let mut sensor = Deadlined::start(machine.sensor(), DEADLINE).unwrap();
     let before = sensor.read().unwrap();

@@ -4,6 +4,7 @@
 
 mod energy;
 mod faults;
+mod punctual;
 mod usage;
 
 use std::time::{Duration, Instant};

@@ -4,7 +4,8 @@ use jouletree_model::{Device, Kind, Pass};
 
 use super::colour;
 use super::font;
-use super::svg::{Anchor, Area, Pen, Picture};
+use super::scale::Scale;
+use super::svg::{Anchor, Area, Pen, Picture, Stroke};
 use crate::Study;
 
 /// One column of a paper, in points.
@@ -83,6 +84,17 @@ pub fn pass_legend(picture: &mut Picture, x: f64, y: f64, passes: &[Pass], has_l
         at += TEXT * 1.1 + font::width(&name, TEXT) + TEXT * 1.4;
     }
     at - x
+}
+
+/// The values beside an area, with a line across it at each but zero.
+pub fn draw_ticks(picture: &mut Picture, scale: &Scale, area: Area) {
+    for (value, label) in &scale.ticks {
+        let y = area.y + area.height - scale.part(*value) * area.height;
+        if *value > 0.0 {
+            picture.line((area.x, y), (area.x + area.width, y), Stroke::new(colour::GRID, 0.4));
+        }
+        picture.text(area.x - 3.5, y + TEXT * font::CAP / 2.0, label, pen(Anchor::End));
+    }
 }
 
 #[cfg(test)]

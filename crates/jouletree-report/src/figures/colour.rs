@@ -13,6 +13,8 @@ pub const GRID: &str = "#dcdcdc";
 pub const WHITE: &str = "#ffffff";
 /// What is pointed out.
 pub const BAND: &str = "#fbdc9c";
+/// What follows from it.
+pub const TAIL: &str = "#d9e8c8";
 /// A line of power.
 pub const LINE: &str = "#0072b2";
 

@@ -3,6 +3,7 @@
 //! Every text is measured with the font it is drawn in, so that nothing is cut off or lies on something else.
 
 mod axes;
+mod call;
 mod colour;
 mod distribution;
 mod font;
@@ -13,14 +14,18 @@ mod scale;
 mod stages;
 mod svg;
 mod top;
+mod tradeoff;
 
 use std::collections::HashSet;
 
 use jouletree_account::EnergyTree;
 use jouletree_model::Pass;
 
+pub use call::{CallPicture, CallTrack};
+
 use crate::Study;
 use top::Top;
+pub use tradeoff::{TradeoffPoint, tradeoff};
 
 /// A longer name of a file is cut.
 const LONGEST_NAME: usize = 120;

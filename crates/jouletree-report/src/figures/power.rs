@@ -3,7 +3,7 @@
 use jouletree_account::EnergyTree;
 use jouletree_model::{Device, Nanos, TimeRange, united};
 
-use super::axes::{COLUMN, SMALL, TEXT, axis_title, device_name, honesty, pen, small_pen};
+use super::axes::{COLUMN, SMALL, TEXT, axis_title, device_name, draw_ticks, honesty, pen, small_pen};
 use super::scale::{Scale, percent};
 use super::svg::{Anchor, Area, Picture, Stroke, Way};
 use super::{colour, font};
@@ -125,13 +125,7 @@ fn draw_bands(picture: &mut Picture, spans: &[TimeRange], area: Area, place: &dy
 fn draw_track(picture: &mut Picture, track: &PowerTrack, scale: &Scale, area: Area, place: &dyn Fn(f64) -> f64) {
     let bottom = area.y + area.height;
     let height_at = |watts: f64| bottom - scale.part(watts) * area.height;
-    for (value, label) in &scale.ticks {
-        let y = height_at(*value);
-        if *value > 0.0 {
-            picture.line((area.x, y), (area.x + area.width, y), Stroke::new(colour::GRID, 0.4));
-        }
-        picture.text(area.x - 3.5, y + TEXT * font::CAP / 2.0, label, pen(Anchor::End));
-    }
+    draw_ticks(picture, scale, area);
     let mut way = Way::default();
     let mut is_on = false;
     for (number, watts) in track.watts.iter().enumerate() {

@@ -5,11 +5,13 @@ const PREFIXES: [(f64, &str); 6] = [(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""
 /// An axis of numbers that are all nothing ends here.
 const NO_END: f64 = 1.0;
 
-/// An axis from zero.
+/// An axis, mostly from zero.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scale {
     /// Its unit, with a prefix that keeps the labels short.
     pub unit: String,
+    /// Where it begins, in the unit without prefix.
+    pub start: f64,
     /// Where it ends, in the unit without prefix.
     pub end: f64,
     /// The ticks, in the unit without prefix, with their labels.
@@ -41,12 +43,28 @@ impl Scale {
             let value = number as f64 * step;
             (value, label(value / factor, step / factor))
         };
-        Scale { unit: format!("{prefix}{unit}"), end: most, ticks: (0..=count).map(tick).collect() }
+        Scale { unit: format!("{prefix}{unit}"), start: 0.0, end: most, ticks: (0..=count).map(tick).collect() }
+    }
+
+    /// An axis without a unit around everything from `least` to `most`, wherever zero is.
+    pub fn around(least: f64, most: f64, about: usize) -> Scale {
+        let room = most - least;
+        let room = if room.is_finite() && room > 0.0 { room } else { most.abs().max(NO_END) * 0.1 };
+        let step = step(room, about);
+        let (first, last) =
+            ((least / step).floor(), (most / step * (1.0 + 1e-12)).ceil().max((least / step).floor() + 1.0));
+        let count = (last - first).clamp(1.0, 100.0) as usize;
+        let tick = |number: usize| {
+            let value = (first + number as f64) * step;
+            (value, label(value, step))
+        };
+        let ticks: Vec<(f64, String)> = (0..=count).map(tick).collect();
+        Scale { unit: String::new(), start: first * step, end: (first + count as f64) * step, ticks }
     }
 
     /// Where a value lies, as a part of the axis.
     pub fn part(&self, value: f64) -> f64 {
-        let part = value / self.end;
+        let part = (value - self.start) / (self.end - self.start);
         if part.is_finite() { part.clamp(0.0, 1.0) } else { 0.0 }
     }
 
@@ -118,6 +136,16 @@ mod tests {
         assert_eq!((scale.unit.as_str(), scale.end, labels(&scale)), ("ms", 0.0123, vec!["0", "5", "10"]));
         assert_eq!(labels(&Scale::up_to(0.0, "J", 2)), ["0.0", "0.5", "1.0"]);
         assert_eq!(labels(&Scale::up_to(f64::NAN, "J", 2)), ["0.0", "0.5", "1.0"]);
+    }
+
+    #[test]
+    fn an_axis_may_begin_elsewhere() {
+        let scale = Scale::around(80.3, 92.7, 5);
+        assert_eq!((scale.start, scale.end), (80.0, 95.0));
+        assert_eq!(labels(&scale), ["80", "85", "90", "95"]);
+        assert!((scale.part(87.5) - 0.5).abs() < 1e-12);
+        let flat = Scale::around(0.9, 0.9, 4);
+        assert!(flat.start <= 0.9 && flat.end >= 0.9 && flat.end > flat.start, "{flat:?}");
     }
 
     #[test]

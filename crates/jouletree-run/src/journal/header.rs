@@ -67,6 +67,9 @@ pub struct HostFacts {
     pub cpu: Option<String>,
     /// How many logical processors it has.
     pub cpus: Option<u64>,
+    /// How much memory it has, in bytes.
+    #[serde(default)]
+    pub memory: Option<u64>,
 }
 
 impl RecordingHeader {
@@ -130,7 +133,8 @@ impl Recorder {
 }
 
 impl HostFacts {
-    fn of(roots: &Roots) -> HostFacts {
+    /// What this machine tells.
+    pub fn of(roots: &Roots) -> HostFacts {
         let cpuinfo = fs::read_to_string(roots.proc.join("cpuinfo")).unwrap_or_default();
         let value = |line: &str| line.split_once(':').map(|(_, value)| value.trim().to_owned());
         let models = ["model name", "Model", "cpu model"];
@@ -146,8 +150,15 @@ impl HostFacts {
             kernel: text(roots.proc.join("sys/kernel/osrelease")),
             cpu,
             cpus: Some(cpus).filter(|cpus| *cpus > 0),
+            memory: memory(&fs::read_to_string(roots.proc.join("meminfo")).unwrap_or_default()),
         }
     }
+}
+
+/// All memory that the system tells of.
+fn memory(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// Holds a recording for this process alone, as long as the file is open. A recorder does so while it records.

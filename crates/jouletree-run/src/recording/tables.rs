@@ -12,6 +12,7 @@ use jouletree_meter::{Anchors, Mono};
 use jouletree_model::{Device, DeviceClass, Warning};
 
 use crate::RunError;
+use crate::folder::{GPUS, RESOURCES};
 use crate::journal::{Row, StreamIn, column, gpu_columns, optional};
 use crate::table::{Column, Form, TableWriter, names};
 
@@ -89,7 +90,7 @@ impl Tabled for ShareSample {
 }
 
 impl Tabled for ResourceSample {
-    const TABLE: &'static str = "resources.parquet";
+    const TABLE: &'static str = RESOURCES;
     const FORMS: &'static [Column] = &[
         Column::new("t_ns", Form::Time),
         Column::new("cpus", Form::Number),
@@ -118,7 +119,7 @@ impl Tabled for ResourceSample {
 }
 
 impl Tabled for GpuSample {
-    const TABLE: &'static str = "gpus.parquet";
+    const TABLE: &'static str = GPUS;
     const FORMS: &'static [Column] = &[
         Column::new("t_ns", Form::Time),
         Column::new("gpu", Form::Id),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int32Type, Int64Type, UInt32Type, UInt64Type};
-use arrow_array::{Array, BooleanArray, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use arrow_array::{Array, BooleanArray, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::errors::ParquetError;
@@ -126,6 +126,10 @@ impl Rows<'_> {
     }
 
     pub(crate) fn optional_counts(&self, name: &str) -> Result<&UInt64Array, RunError> {
+        self.array(name)?.as_primitive_opt().ok_or_else(|| self.changed(name))
+    }
+
+    pub(crate) fn optional_numbers(&self, name: &str) -> Result<&Float64Array, RunError> {
         self.array(name)?.as_primitive_opt().ok_or_else(|| self.changed(name))
     }
 

@@ -105,7 +105,7 @@ impl<'a> HostPlane<'_, 'a> {
                     continue;
                 }
                 Sort::Other => {}
-                Sort::End => self.end(recording, &raw, end),
+                Sort::End => self.end(recording, &raw, end, &events, &mut calls),
                 Sort::PerhapsOp if is_data => events.push(run(start, end, kind.data_op, Step::NONE)),
                 Sort::PerhapsOp if runs_operations => events.push(run(start, end, kind.op, Step::NONE)),
                 Sort::PerhapsOp => {}
@@ -147,11 +147,24 @@ impl<'a> HostPlane<'_, 'a> {
         self.kinds.get(self.plane.events.index(name?)?)
     }
 
-    /// Notes that the work of an operation is done.
-    fn end(&self, recording: &mut Recording<'a>, raw: &RawEvent<'a>, at: Nanos) {
+    /// Notes that the work of an operation is done. Nearly always that is told right after its call and before the call returns:
+    /// then the call is all there is to know.
+    fn end(
+        &self,
+        recording: &mut Recording<'a>,
+        raw: &RawEvent<'a>,
+        at: Nanos,
+        events: &[Event],
+        calls: &mut Vec<Call>,
+    ) {
         let id = raw.stats().find(|stat| Some(stat.id) == self.done).and_then(|stat| stat.value.integer());
-        if let (Some(id), Some(_)) = (id, self.xla) {
-            recording.work.ended(id, at);
+        let (Some(id), Some(_)) = (id, self.xla) else { return };
+        let returned = |call: &Call| events.get(call.range())?.last().map(|last| last.end);
+        match calls.last() {
+            Some(call) if call.id == id && returned(call).is_some_and(|returned| at <= returned) => {
+                calls.pop();
+            }
+            _ => recording.work.ended(id, at),
         }
     }
 

@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::hash_map::Entry;
+use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
@@ -20,12 +21,19 @@ pub(super) struct Call {
     pub(super) count: usize,
 }
 
+impl Call {
+    /// Where its events stand.
+    pub(super) fn range(&self) -> Range<usize> {
+        self.first..self.first + self.count
+    }
+}
+
 /// Calls and ends, until all of a file are known.
 #[derive(Debug, Default)]
 pub(super) struct Work {
     calls: Vec<(usize, Call)>,
     ends: FxHashMap<i64, Nanos>,
-    /// Further ends of calls whose number was used again.
+    /// Further ends of calls whose number was used again, in order once all are known.
     more_ends: FxHashMap<i64, Vec<Nanos>>,
 }
 
@@ -48,24 +56,24 @@ impl Work {
 
     /// When the work of a call that began at `start` was done: the first end of its number after that.
     fn end(&self, id: i64, start: Nanos) -> Option<Nanos> {
-        let first = self.ends.get(&id)?;
-        let more = self.more_ends.get(&id).into_iter().flatten();
-        more.chain([first]).copied().filter(|end| *end >= start).min()
+        let first = self.ends.get(&id).filter(|end| **end >= start);
+        let later = self.more_ends.get(&id).and_then(|ends| ends.get(ends.partition_point(|end| *end < start)));
+        first.into_iter().chain(later).min().copied()
     }
 
     /// Takes the operations out of their lanes that went on after their call, and gives them as lanes of their own:
     /// their threads did other things meanwhile.
-    pub(super) fn outlasting(self, lanes: &mut [&mut Vec<Event>]) -> Vec<Vec<Event>> {
+    pub(super) fn outlasting(mut self, lanes: &mut [&mut Vec<Event>]) -> Vec<Vec<Event>> {
+        self.more_ends.values_mut().for_each(|ends| ends.sort_unstable());
         let mut taken: Vec<Vec<Event>> = Vec::new();
         let mut gone: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
         for (lane, call) in &self.calls {
-            let range = call.first..call.first + call.count;
-            let Some(events) = lanes.get(*lane).and_then(|events| events.get(range.clone())) else { continue };
+            let Some(events) = lanes.get(*lane).and_then(|events| events.get(call.range())) else { continue };
             let (Some(first), Some(last)) = (events.first(), events.last()) else { continue };
             let Some(end) = self.end(call.id, first.start) else { continue };
             if end > last.end {
                 taken.push(stretched(events, (first.start, last.end), end));
-                gone.entry(*lane).or_default().extend(range);
+                gone.entry(*lane).or_default().extend(call.range());
             }
         }
         for (lane, gone) in gone {

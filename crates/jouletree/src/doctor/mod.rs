@@ -13,6 +13,7 @@ use jouletree_model::Nanos;
 
 use crate::cli::{DoctorArgs, InspectFormat};
 use crate::{Outcome, json, print};
+pub use diagnosis::sensors;
 use diagnosis::{Diagnosis, Realtime};
 
 /// How long the power that is shown is averaged over.

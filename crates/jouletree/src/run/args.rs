@@ -6,7 +6,11 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use jouletree_model::Nanos;
 
+use crate::carbon::CarbonArgs;
+use crate::live::LiveArgs;
 use crate::reader::ReaderArgs;
+
+use super::stable::StableArgs;
 
 /// What `--help` shows.
 pub const EXAMPLES: &str = "\
@@ -18,7 +22,15 @@ Examples:
       a training of days: the first five steps and then one of every 500
   jouletree run --level module -- python train.py  spans of modules alone: cheap enough to be left on
   jouletree run --level process -- ./infer         power and share of any program
+  jouletree run --level call --libraries tensorflow -- python train.py
+      the energy of every call of a library, by the line that makes it
+  jouletree run --level op,call --libraries torch -- python train.py
+      calls beside operations; `jouletree calls RUN --by operation --call 3` opens a call into what ran inside of it
   jouletree run --stage fine-tuning -- torchrun --nproc-per-node 2 train.py
+  jouletree run --prometheus :9108 -- python train.py
+      joules and watts for a Prometheus server on this machine while the program runs (docs/live.md)
+  jouletree run --otlp http://localhost:4318 -- python train.py
+      the same for an OpenTelemetry collector
   jouletree show RUN --by op --summarize           look again, in another way
 
 The program is not changed: Python finds jouletree's package at its start (PYTHONPATH) and records what TensorFlow, Keras,
@@ -33,9 +45,15 @@ pub struct RunArgs {
     /// The new folder of the run; by default one named after the program and the time
     #[arg(short, long, value_name = "RUN")]
     pub output: Option<PathBuf>,
-    /// What is recorded beside power
-    #[arg(long, value_enum, default_value = "op")]
-    pub level: Level,
+    /// What is recorded beside power; several for calls beside operations or modules: op,call
+    #[arg(long = "level", value_name = "LEVEL", value_enum, value_delimiter = ',', default_value = "op")]
+    pub levels: Vec<Level>,
+    /// Packages whose calls are recorded one by one, with everything inside of them, at any level; --level call takes the
+    /// usual frameworks when none is named
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',', value_parser = crate::patch::package)]
+    pub libraries: Vec<String>,
+    #[command(flatten)]
+    pub stable: StableArgs,
     /// The steps whose operations are recorded, both ends included: 10..20, 7, 100.., every:500, or several of these
     #[arg(long, value_name = "STEPS", default_value = "1..20,every:500", value_parser = steps)]
     pub steps: String,
@@ -59,15 +77,22 @@ pub struct RunArgs {
     #[arg(short, long)]
     pub quiet: bool,
     #[command(flatten)]
+    pub live: LiveArgs,
+    #[command(flatten)]
+    pub carbon: CarbonArgs,
+    #[command(flatten)]
     pub reader: ReaderArgs,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+/// From the finest to the coarsest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Level {
     /// Operations, by the framework's own profiler
     Op,
     /// Modules (layers), without a profiler
     Module,
+    /// Calls of libraries, without a profiler
+    Call,
     /// Power and who used it, nothing else
     Process,
 }
@@ -78,12 +103,47 @@ impl Level {
         match self {
             Level::Op => "op",
             Level::Module => "module",
+            Level::Call => "call",
             Level::Process => "process",
         }
     }
 }
 
 impl RunArgs {
+    /// A run of a program of ours, which says itself what there is to say.
+    pub fn quiet(command: Vec<OsString>, output: PathBuf, level: Level, reader: ReaderArgs) -> RunArgs {
+        RunArgs {
+            command,
+            output: Some(output),
+            levels: vec![level],
+            libraries: Vec::new(),
+            stable: StableArgs::default(),
+            steps: "1..".to_owned(),
+            every: None,
+            max_trace: 0,
+            stage: None,
+            keep_traces: false,
+            period: None,
+            quiet: true,
+            live: LiveArgs::default(),
+            carbon: CarbonArgs::default(),
+            reader,
+        }
+    }
+
+    /// The finest of the levels, beside which calls may be recorded.
+    pub fn level(&self) -> Level {
+        self.levels.iter().copied().min().unwrap_or(Level::Op)
+    }
+
+    /// The packages whose calls are recorded; none when no calls are.
+    pub fn called(&self) -> Vec<&str> {
+        if self.libraries.is_empty() && self.levels.contains(&Level::Call) {
+            return jouletree_patch::LIBRARIES.to_vec();
+        }
+        self.libraries.iter().map(String::as_str).collect()
+    }
+
     /// The steps that are recorded, as the Python package understands them.
     pub fn plan(&self) -> String {
         match self.every {
@@ -135,6 +195,37 @@ fn size(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        run: RunArgs,
+    }
+
+    #[test]
+    fn calls_are_recorded_alone_or_beside_something_finer() {
+        let run = |words: &[&str]| {
+            let words = ["run"].iter().chain(words).chain(&["--", "python"]);
+            <Line as clap::Parser>::try_parse_from(words).unwrap().run
+        };
+        let usual = jouletree_patch::LIBRARIES;
+        for (words, level, called) in [
+            (&[][..], "op", &[][..]),
+            (&["--level", "call"], "call", usual),
+            (&["--level", "call", "--libraries", "torch"], "call", &["torch"]),
+            (&["--level", "op,call"], "op", usual),
+            (
+                &["--level", "call", "--level", "op", "--libraries", "tensorflow,keras"],
+                "op",
+                &["tensorflow", "keras"],
+            ),
+            (&["--level", "call,module"], "module", usual),
+            (&["--libraries", "torch"], "op", &["torch"]),
+        ] {
+            let run = run(words);
+            assert_eq!((run.level().as_str(), &*run.called()), (level, called), "{words:?}");
+        }
+    }
 
     #[test]
     fn steps_and_sizes_are_checked() {

@@ -5,37 +5,49 @@ use std::path::Path;
 
 use anyhow::Result;
 use jouletree_account::{Metered, Rule, Semantics, account as align};
+use jouletree_carbon::Intensity;
 use jouletree_model::Footprint;
-use jouletree_report::Study;
 use jouletree_run::{Accounting, EnergyOf, RunContents, RunFolder, accounted};
 
+use super::called;
 use super::gather::gather;
 use super::{RunArgs, TRACES, shown};
+use crate::carbon::of_run;
 use crate::page::Look;
-use crate::{inputs, print_warnings, recorded, report, show};
+use crate::{carbon, inputs, print_warnings, recorded, report, show};
 
 /// Accounts a run, keeps the result in its folder, and says what it is.
-pub fn account(run: &RunFolder, arguments: &RunArgs) -> Result<()> {
+pub fn account(run: &RunFolder, arguments: &RunArgs, intensity: Option<&Intensity>) -> Result<()> {
     let (run, footprint) = completed(run)?;
     if !arguments.keep_traces {
         // What cannot be removed is in nobody's way.
         let _ = fs::remove_dir_all(run.path().join(TRACES));
     }
-    let page = run.path().join(report::NAME);
     // Whoever has the run can have the page later.
-    let reported = Study::read(vec![run.clone()], rayon::current_num_threads())
-        .map_err(Into::into)
-        .and_then(|study| report::write(&study, &page));
+    let reported = report::write_for(run.clone());
     if let Err(error) = &reported {
         eprintln!("warning: there is no report: {error:#}");
     }
     if !arguments.quiet {
         eprint!("\n{}", show::run_report(&run, &footprint)?.written(Look::of_stderr()));
         let path = shown(run.path());
-        if reported.is_ok() {
-            eprintln!("\nreport: {}", shown(&page));
+        let (has_calls, libraries) = (!run.read_calls()?.is_empty(), arguments.called());
+        if has_calls {
+            eprint!("\n{}", crate::calls::by_site(&run)?.written(Look::of_stderr()));
+        } else if !libraries.is_empty() {
+            eprintln!("\nno call of {} was recorded; docs/calls.md says what is patched", libraries.join(", "));
         }
-        eprintln!("kept in {path}; more with: jouletree show {path} --by op --summarize");
+        if let Some(intensity) = intensity {
+            let grams = carbon::grams(
+                intensity.grams(of_run::of_devices(&run.manifest().devices).energy().kilowatt_hours()),
+            );
+            eprintln!("\ncarbon: {grams} of CO2 equivalent by {intensity}; more with: jouletree carbon {path}");
+        }
+        if reported.is_ok() {
+            eprintln!("\nreport: {}", shown(&run.path().join(report::NAME)));
+        }
+        let more = if has_calls { format!("calls {path}") } else { format!("show {path} --by op --summarize") };
+        eprintln!("kept in {path}; more with: jouletree {more}");
     }
     print_warnings(&recorded::warnings(&run));
     Ok(())
@@ -53,7 +65,10 @@ pub fn opened(path: &Path) -> Result<RunFolder> {
 /// Aligns what ran with what was drawn, and keeps the result in the run's folder.
 fn completed(run: &RunFolder) -> Result<(RunFolder, Footprint)> {
     let power = accounted(run.read_power()?, EnergyOf::Tree);
-    let trace = inputs::on_host_of(gather(&run.path().join(TRACES))?, &power);
+    let traces = run.path().join(TRACES);
+    let mut trace = inputs::on_host_of(gather(&traces)?, &power);
+    let (calls, warnings) = called::gather(&traces);
+    trace.warnings.extend(warnings);
     let metered: Vec<Metered<'_>> = inputs::devices(&power).collect();
     let footprint = align(&trace, &metered, Semantics::Exact)?;
     let accounting = Accounting {
@@ -65,5 +80,10 @@ fn completed(run: &RunFolder) -> Result<(RunFolder, Footprint)> {
         hold_ms: None,
     };
     let contents = RunContents { accounting, trace: &trace, power: &power, footprint: &footprint };
+    if !calls.is_empty() {
+        run.write_calls(&calls)?;
+        // What ran is kept with what it took; where that fails, nothing but a copy is lost.
+        let _ = fs::rename(traces.join(called::PATCHED), run.path().join(called::PATCHED));
+    }
     Ok((run.complete(&contents)?, footprint))
 }

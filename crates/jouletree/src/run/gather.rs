@@ -10,12 +10,12 @@ use jouletree_model::{ModelTree, Process, Program, Step, TimeRange, Trace, Warni
 use jouletree_trace::{Progress, ReadOptions, TraceError, find_traces, merge_traces, read_model, read_trace};
 use rayon::prelude::*;
 
-use super::told;
+use super::{called, told};
 use crate::inputs;
 use crate::progress::ReadingBar;
 
 /// Files of a process that are not traces.
-const TOLD: [&str; 4] = ["process.json", "steps.csv", "windows.csv", "warnings.txt"];
+const TOLD: [&str; 5] = ["process.json", "steps.csv", "windows.csv", "warnings.txt", called::CALLS];
 /// How files that hold models begin.
 const MODEL: &str = "model-";
 
@@ -32,7 +32,7 @@ pub fn gather(folder: &Path) -> Result<Trace> {
     let mut processes: Vec<PathBuf> = fs::read_dir(folder)
         .with_context(|| format!("cannot read {}", folder.display()))?
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.is_dir())
+        .filter(|path| path.is_dir() && name_of(path) != called::PATCHED)
         .collect();
     processes.sort();
     let left: Vec<Left> = processes.iter().map(|process| Left::read(process)).collect();

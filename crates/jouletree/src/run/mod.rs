@@ -4,9 +4,11 @@
 //! search path, has frameworks record what they do; afterwards both are aligned. Nothing of this harms the program.
 
 mod args;
+mod called;
 mod finish;
 mod gather;
 mod package;
+mod stable;
 mod told;
 
 use std::env;
@@ -15,16 +17,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use jouletree_model::{Kind, Nanos};
 
 use crate::launch::{self, Environment};
 use crate::reader::Reader;
 use crate::recording::{Recording, Subject, default_output};
+use crate::windows::Resting;
 use package::Package;
 
-use args::Level;
-pub use args::{EXAMPLES, RunArgs};
+pub use args::{EXAMPLES, Level, RunArgs};
+pub use called::sources;
 pub use finish::opened;
 
 /// How often meters are read, and how often a model is asked, when nobody says.
@@ -38,17 +41,29 @@ const TRACES: &str = "traces";
 
 /// Runs the command.
 pub fn run(arguments: &RunArgs) -> Result<ExitCode> {
+    let limits = arguments.stable.limits();
+    if limits.is_some() && arguments.called().is_empty() {
+        bail!("--stable holds recorded calls back, and no calls are recorded; add --level call");
+    }
     let output = arguments.output.clone().unwrap_or_else(|| named_after(&arguments.command));
     let output = std::path::absolute(output).context("the current folder is not known")?;
+    let intensity = arguments.carbon.known_intensity()?;
+    let outputs = arguments.live.open(intensity.clone(), arguments.quiet)?;
     let reader = arguments.reader.open()?;
     let environment = environment(arguments, &output)?;
     let mut subject = Subject::command(&arguments.command, &environment)?;
     let roots = arguments.reader.roots();
+    if let Some(limits) = limits {
+        let most = limits.time_out.seconds();
+        say(arguments, || format!("each call waits until the machine is at rest, up to {most} s at a time"));
+        subject.judge_rest(Resting { limits, sys: roots.sys.clone() });
+    }
     let period = match arguments.period {
         Some(period) => period,
-        None => usual_period(&reader, arguments.level)?,
+        None => usual_period(&reader, arguments.level())?,
     };
-    let mut recording = Recording::begin(&reader, &roots, &mut subject, period, &arguments.command, &output)?;
+    let mut recording =
+        Recording::begin(&reader, &roots, &mut subject, period, &arguments.command, &output, &outputs)?;
     let traces = output.join(TRACES);
     fs::create_dir(&traces).with_context(|| format!("cannot create {}", traces.display()))?;
     say(arguments, || format!("recording to {}", shown(&output)));
@@ -56,7 +71,8 @@ pub fn run(arguments: &RunArgs) -> Result<ExitCode> {
     let status = recording.follow(&mut subject, None)?;
     // From here on Ctrl-C ends this program, too.
     drop(subject);
-    let told = recording.finish(status).and_then(|run| finish::account(&run, arguments));
+    let told = recording.finish(status).and_then(|run| finish::account(&run, arguments, intensity.as_ref()));
+    outputs.end();
     launch::passed_on(status, told)
 }
 
@@ -67,7 +83,7 @@ fn usual_period(reader: &Reader, level: Level) -> Result<Nanos> {
     Ok(match level {
         _ if is_metered => METERED,
         Level::Process => ESTIMATED_WHOLE,
-        Level::Module | Level::Op => ESTIMATED,
+        Level::Module | Level::Op | Level::Call => ESTIMATED,
     })
 }
 
@@ -76,9 +92,18 @@ fn environment(arguments: &RunArgs, output: &Path) -> Result<Environment> {
     let mut environment = Environment::new();
     environment.insert("PYTHONPATH", Package::placed(&env::temp_dir())?.search_path()?);
     environment.insert("JOULETREE_TRACES", output.join(TRACES).into());
-    environment.insert("JOULETREE_LEVEL", arguments.level.as_str().into());
+    environment.insert("JOULETREE_LEVEL", arguments.level().as_str().into());
     environment.insert("JOULETREE_STEPS", arguments.plan().into());
     environment.insert("JOULETREE_MAX_TRACE", arguments.max_trace.to_string().into());
+    if arguments.stable.limits().is_some() {
+        environment.insert("JOULETREE_STABLE", "1".into());
+    }
+    let libraries = arguments.called();
+    if !libraries.is_empty() {
+        environment.insert("JOULETREE_LIBRARIES", libraries.join(",").into());
+        environment
+            .insert("JOULETREE_COMMAND", env::current_exe().context("cannot find jouletree itself")?.into());
+    }
     if let Some(stage) = &arguments.stage {
         environment.insert("JOULETREE_STAGE", stage.into());
     }

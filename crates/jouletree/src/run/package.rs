@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::cache;
+
 /// The files of the package, by their path in it.
 const FILES: &[(&str, &[u8])] = &include!(concat!(env!("OUT_DIR"), "/package.rs"));
 /// Changes with the files.
@@ -31,7 +33,7 @@ impl Package {
         if let Some(folder) = env::var_os("JOULETREE_PACKAGE") {
             return Ok(Package { folder: folder.into() });
         }
-        let folder = match cache().context("there is no cache folder").and_then(|cache| place(&cache)) {
+        let folder = match cache::folder().context("there is no cache folder").and_then(|cache| place(&cache)) {
             Ok(folder) => folder,
             Err(_) => place(own).context("cannot write jouletree's Python package")?,
         };
@@ -45,13 +47,6 @@ impl Package {
         let paths = own.into_iter().chain(before.iter().flat_map(env::split_paths));
         env::join_paths(paths).context("the path of the cache folder holds a colon; set XDG_CACHE_HOME to another")
     }
-}
-
-/// The user's cache folder.
-fn cache() -> Option<PathBuf> {
-    let named = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let usual = || Some(PathBuf::from(env::var_os("HOME").filter(|home| !home.is_empty())?).join(".cache"));
-    named.or_else(usual).map(|cache| cache.join("jouletree"))
 }
 
 /// Puts the package into a folder, whole or not at all.

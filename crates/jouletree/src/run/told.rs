@@ -58,7 +58,7 @@ pub fn spans(folder: &Path, warnings: &mut Vec<Warning>) -> Vec<ProgramSpan> {
     steps.chain(windows).collect()
 }
 
-fn rows<R: DeserializeOwned>(file: &Path, warnings: &mut Vec<Warning>) -> Vec<R> {
+pub fn rows<R: DeserializeOwned>(file: &Path, warnings: &mut Vec<Warning>) -> Vec<R> {
     let Ok(mut reader) = csv::ReaderBuilder::new().flexible(true).from_path(file) else { return Vec::new() };
     let mut rows: Vec<R> = Vec::new();
     let (mut wrong, mut count) = (0, 0_u64);

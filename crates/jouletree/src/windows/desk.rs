@@ -1,6 +1,6 @@
 //! The desk between programs, who ask about windows, and the recorder, who brings batches.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,6 +12,7 @@ use jouletree_model::Nanos;
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::protocol::{MeterRow, Reply, Request};
+use super::rest::{PULSE, Resting, Rests};
 
 /// So many windows are open at once, of all programs together.
 const MOST_WINDOWS: usize = 65_536;
@@ -35,9 +36,37 @@ struct State {
     numbers: HashMap<(u64, u64), u64>,
     owners: HashMap<u64, Owner>,
     next: u64,
+    /// Those who wait for rest, if anybody may.
+    rests: Option<Rests>,
+    /// The look at the meters that rest is judged by: its window, and when it began; and those that are not answered yet.
+    look: Option<(u64, Nanos)>,
+    looks: HashSet<u64>,
     /// Somebody waits for an answer.
     is_hurried: bool,
     is_over: bool,
+}
+
+impl State {
+    /// Has one look at the meters follow another, where rest is judged.
+    fn look_on(&mut self, now: Nanos) {
+        if self.rests.is_none() {
+            return;
+        }
+        let begin = match self.look {
+            Some((_, start)) if now - start < PULSE => return,
+            Some((number, start)) => {
+                self.live.close(number, start + PULSE);
+                // After a pause of the recorder there is no catching up.
+                if now - start < PULSE + PULSE { start + PULSE } else { now }
+            }
+            None => now,
+        };
+        let number = self.next;
+        self.next += 1;
+        self.looks.insert(number);
+        self.live.open(number, begin);
+        self.look = Some((number, begin));
+    }
 }
 
 /// Who asked for a window.
@@ -49,11 +78,21 @@ struct Owner {
 
 impl Desk {
     /// For a recording of this feed.
-    pub fn new(feed: &dyn Feed, period: Nanos) -> io::Result<Desk> {
+    pub fn new(feed: &dyn Feed, period: Nanos, resting: Option<Resting>) -> io::Result<Desk> {
         let sensors = feed.sensors();
         let live = Live::new(&sensors, period);
         let (numbers, owners) = (HashMap::new(), HashMap::new());
-        let state = State { live, numbers, owners, next: 0, is_hurried: false, is_over: false };
+        let state = State {
+            live,
+            numbers,
+            owners,
+            next: 0,
+            rests: resting.map(Rests::new),
+            look: None,
+            looks: HashSet::new(),
+            is_hurried: false,
+            is_over: false,
+        };
         Ok(Desk {
             state: Mutex::new(state),
             news: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
@@ -70,6 +109,8 @@ impl Desk {
     pub fn take(&self, batch: &Batch) {
         let mut state = self.lock();
         state.live.take(batch);
+        state.rests.iter_mut().for_each(|rests| rests.warm(&batch.gpus));
+        state.look_on(Anchor::now().wall);
         state.is_hurried &= state.live.owes();
         if state.is_hurried {
             self.hurry.now();
@@ -120,6 +161,13 @@ impl Desk {
                 state.live.close(number, at);
                 None
             }
+            Request::Rest { id } => match &mut self.lock().rests {
+                Some(rests) => {
+                    rests.ask(connection, id, Anchor::now().wall);
+                    None
+                }
+                None => refuse("nobody judges whether the machine is at rest; run the program with --stable", id),
+            },
             Request::Now => Some(Reply::Status {
                 now_ns: Anchor::now().wall.0,
                 period_ms: self.period.0 as f64 * 1e-6,
@@ -142,23 +190,33 @@ impl Desk {
         let mut state = self.lock();
         let state = &mut *state;
         let answers = if state.is_over { state.live.finish() } else { state.live.answers() };
-        let owners = &mut state.owners;
-        let to_owner = answers.into_iter().filter_map(|answer| {
-            let owner = owners.remove(&answer.id)?;
-            Some((owner.connection, Reply::to_window(owner.id, answer)))
-        });
-        to_owner.collect()
+        let State { owners, looks, rests, .. } = state;
+        let mut replies = Vec::new();
+        for answer in answers {
+            if looks.remove(&answer.id) {
+                rests.iter_mut().for_each(|rests| rests.take(&answer, Anchor::now().wall));
+            } else if let Some(owner) = owners.remove(&answer.id) {
+                replies.push((owner.connection, Reply::to_window(owner.id, answer)));
+            }
+        }
+        replies.extend(rests.iter_mut().flat_map(Rests::ready));
+        replies
     }
 
     /// Whether a program waits for an answer.
     pub fn owes(&self, connection: u64) -> bool {
-        self.lock().owners.values().any(|owner| owner.connection == connection && owner.has_ended)
+        let state = self.lock();
+        let waits = state.rests.as_ref().is_some_and(|rests| rests.owes(connection));
+        waits || state.owners.values().any(|owner| owner.connection == connection && owner.has_ended)
     }
 
     /// Forgets the windows of a program that were not ended, or all of them.
     pub fn forget(&self, connection: u64, even_ended: bool) {
         let mut state = self.lock();
-        let State { live, numbers, owners, .. } = &mut *state;
+        let State { live, numbers, owners, rests, .. } = &mut *state;
+        if even_ended {
+            rests.iter_mut().for_each(|rests| rests.forget(connection));
+        }
         numbers.retain(|(owner, _), _| *owner != connection);
         owners.retain(|number, owner| {
             let is_kept = owner.connection != connection || (owner.has_ended && !even_ended);

@@ -9,6 +9,7 @@ mod desk;
 mod lines;
 mod place;
 mod protocol;
+mod rest;
 mod serve;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ use jouletree_model::Nanos;
 use connection::Connection;
 use desk::Desk;
 use place::Place;
+pub use rest::Resting;
 
 /// The environment variable that tells a program where its recorder listens.
 pub const SOCKET: &str = "JOULETREE_SOCKET";
@@ -35,13 +37,19 @@ pub const SOCKET: &str = "JOULETREE_SOCKET";
 pub struct Socket {
     place: Place,
     listener: UnixListener,
+    resting: Option<Box<Resting>>,
 }
 
 impl Socket {
     /// Makes a socket at a place of its own.
     pub fn make() -> io::Result<Socket> {
         let (place, listener) = Place::make()?;
-        Ok(Socket { place, listener })
+        Ok(Socket { place, listener, resting: None })
+    }
+
+    /// Has those who ask here told when the machine is at rest.
+    pub fn judge_rest(&mut self, resting: Resting) {
+        self.resting = Some(Box::new(resting));
     }
 
     /// Its path.
@@ -60,25 +68,26 @@ pub struct Windows {
 impl Windows {
     /// Answers whoever connects to a socket.
     pub fn at(socket: Socket, feed: &dyn Feed, period: Nanos) -> io::Result<Windows> {
-        let Socket { place, listener } = socket;
-        Windows::start(feed, period, Some(listener), Vec::new(), Some(place))
+        let Socket { place, listener, resting } = socket;
+        let desk = Desk::new(feed, period, resting.map(|resting| *resting))?;
+        Windows::start(desk, Some(listener), Vec::new(), Some(place))
     }
 
     /// Answers the program that writes to this one's standard input and reads its standard output.
     pub fn at_standard_streams(feed: &dyn Feed, period: Nanos) -> io::Result<Windows> {
         let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
         let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-        Windows::start(feed, period, None, vec![Connection::of_pipes(0, input, output)], None)
+        let desk = Desk::new(feed, period, None)?;
+        Windows::start(desk, None, vec![Connection::of_pipes(0, input, output)], None)
     }
 
     fn start(
-        feed: &dyn Feed,
-        period: Nanos,
+        desk: Desk,
         listener: Option<UnixListener>,
         connections: Vec<Connection>,
         place: Option<Place>,
     ) -> io::Result<Windows> {
-        let desk = Arc::new(Desk::new(feed, period)?);
+        let desk = Arc::new(desk);
         let thread = serve::start(desk.clone(), listener, connections)?;
         Ok(Windows { desk, thread: Some(thread), _place: place })
     }

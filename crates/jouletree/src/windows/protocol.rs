@@ -19,6 +19,8 @@ pub enum Request {
     Now,
     /// Somebody waits for an answer.
     Hurry,
+    /// The machine is to be at rest.
+    Rest { id: u64 },
 }
 
 /// A line that asks nothing.
@@ -28,7 +30,7 @@ pub enum BadRequest {
     #[error("this is no request: {0}; docs/windows.md tells them")]
     Form(#[from] serde_json::Error),
     /// It asks nothing, or several things.
-    #[error("a request has one of `open`, `close`, `now` and `hurry`; docs/windows.md tells them")]
+    #[error("a request has one of `open`, `close`, `rest`, `now` and `hurry`; docs/windows.md tells them")]
     NotOne,
     /// A window needs an instant.
     #[error("`at_ns` is missing: the instant at which the window begins or ends, in nanoseconds since 1970")]
@@ -43,6 +45,7 @@ struct Written {
     version: Option<u32>,
     open: Option<u64>,
     close: Option<u64>,
+    rest: Option<u64>,
     #[serde(default)]
     now: bool,
     #[serde(default)]
@@ -53,16 +56,17 @@ struct Written {
 impl Request {
     /// Reads a line.
     pub fn read(line: &[u8]) -> Result<Request, BadRequest> {
-        let Written { version, open, close, now, hurry, at_ns } = serde_json::from_slice(line)?;
+        let Written { version, open, close, rest, now, hurry, at_ns } = serde_json::from_slice(line)?;
         if let Some(version) = version.filter(|version| *version != VERSION) {
             return Err(BadRequest::Version(version));
         }
         let at = || at_ns.map(Nanos).ok_or(BadRequest::NoInstant);
-        match (open, close, now, hurry) {
-            (Some(id), None, false, false) => Ok(Request::Open { id, at: at()? }),
-            (None, Some(id), false, false) => Ok(Request::Close { id, at: at()? }),
-            (None, None, true, false) => Ok(Request::Now),
-            (None, None, false, true) => Ok(Request::Hurry),
+        match (open, close, rest, now, hurry) {
+            (Some(id), None, None, false, false) => Ok(Request::Open { id, at: at()? }),
+            (None, Some(id), None, false, false) => Ok(Request::Close { id, at: at()? }),
+            (None, None, Some(id), false, false) => Ok(Request::Rest { id }),
+            (None, None, None, true, false) => Ok(Request::Now),
+            (None, None, None, false, true) => Ok(Request::Hurry),
             _ => Err(BadRequest::NotOne),
         }
     }
@@ -76,6 +80,8 @@ pub enum Reply {
     Window { window: u64, complete: bool, devices: Vec<DeviceRow> },
     /// What is measured, and how often.
     Status { now_ns: i64, period_ms: f64, share_source: Option<String>, devices: Vec<MeterRow> },
+    /// The machine is at rest, or why it is not and the program need not wait any longer.
+    Rest { rest: u64, why: Option<String>, waited_s: f64 },
     /// Why there is no other answer.
     Error { error: String, window: Option<u64> },
 }

@@ -198,7 +198,7 @@ proptest! {
     fn requests_of_any_kind_do_no_harm(
         requests in prop::collection::vec((any::<bool>(), 0_u64..4, any::<i64>(), "[{}\":a-z0-9, ]{0,30}"), 0..40),
     ) {
-        let desk = Desk::new(&Silent, Nanos(4_000_000)).unwrap();
+        let desk = Desk::new(&Silent, Nanos(4_000_000), None).unwrap();
         for (opens, id, at, nonsense) in requests {
             let verb = if opens { "open" } else { "close" };
             let line = format!("{{\"{verb}\": {id}, \"at_ns\": {at}}}");

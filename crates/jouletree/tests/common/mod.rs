@@ -93,13 +93,18 @@ pub fn ranks() -> &'static Value {
     &RANKS
 }
 
-/// A file of the development data; `None` with a message where there is none.
+/// A trace of the development data; `None` with a message where there is none.
 pub fn development_data(name: &str) -> Option<PathBuf> {
+    development(&format!("traces/{name}"))
+}
+
+/// A file or a folder of the development data; `None` with a message where there is none.
+pub fn development(name: &str) -> Option<PathBuf> {
     let folder = match std::env::var_os("JOULETREE_DATA") {
         Some(folder) => PathBuf::from(folder),
         None => root().join("../shared/data"),
     };
-    let file = folder.join("traces").join(name);
+    let file = folder.join(name);
     if !file.exists() {
         println!("skipped: no {name} in {}; set JOULETREE_DATA to the development data", folder.display());
         return None;

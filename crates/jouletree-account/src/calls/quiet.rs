@@ -1,0 +1,88 @@
+//! The time in which no call ran, from which the level of idling is learnt.
+
+use jouletree_model::{Nanos, TimeRange};
+
+use super::net::Meter;
+
+/// The last stretches before `before` that lie in none of `busy`, latest first, together no longer than `length`.
+/// `busy` is in order and does not overlap.
+pub fn quiet(busy: &[TimeRange], since: Nanos, before: Nanos, length: Nanos) -> Vec<TimeRange> {
+    let mut found = Vec::new();
+    let mut missing = length;
+    let mut end = before;
+    let begun = busy.partition_point(|range| range.start < before);
+    let earlier = busy.iter().take(begun).rev().copied().chain([TimeRange { start: Nanos::MIN, end: since }]);
+    for range in earlier {
+        let free = TimeRange { start: range.end.max(since), end };
+        let taken = TimeRange { start: free.start.max(free.end - missing), end: free.end };
+        if !taken.is_empty() {
+            found.push(taken);
+            missing = missing - taken.duration();
+        }
+        end = end.min(range.start);
+        if missing <= Nanos(0) || end <= since {
+            break;
+        }
+    }
+    found
+}
+
+/// When calls, given as `busy` stretches in order, and the tails after them have their device; `since` is when its power
+/// is first known. Each tail is told from the level of the time that is left before it.
+pub fn occupied(meter: &Meter<'_>, busy: &[TimeRange], since: Nanos) -> Vec<TimeRange> {
+    let mut occupied: Vec<TimeRange> = Vec::with_capacity(busy.len());
+    for (number, range) in busy.iter().enumerate() {
+        let free = quiet(&occupied, since, range.start, meter.rule().baseline);
+        let next = busy.get(number + 1).map(|next| next.start);
+        let tail = meter.net(*range, &free, next).tail;
+        let end = tail.map_or(range.end, |tail| tail.range.end);
+        match occupied.last_mut() {
+            // A gap without a whole reading tells nothing of idling, and there may be a million of them.
+            Some(last) if !meter.has_reading(TimeRange { start: last.end, end: range.start }) => {
+                last.end = last.end.max(end);
+            }
+            _ => occupied.push(TimeRange { end, ..*range }),
+        }
+    }
+    occupied
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calls::NetRule;
+    use jouletree_model::{DeviceClass, EnergySeries, Joules, united};
+
+    fn range(start: i64, end: i64) -> TimeRange {
+        TimeRange { start: Nanos(start), end: Nanos(end) }
+    }
+
+    #[test]
+    fn looks_back_past_other_calls() {
+        let busy = united([range(10, 20), range(15, 30), range(40, 50)].into_iter());
+        let quiet = |before, length| quiet(&busy, Nanos(0), Nanos(before), Nanos(length));
+        assert_eq!(quiet(40, 5), [range(35, 40)]);
+        assert_eq!(quiet(40, 15), [range(30, 40), range(5, 10)]);
+        assert_eq!(quiet(60, 1000), [range(50, 60), range(30, 40), range(0, 10)]);
+        // A call inside a call learns from the time before the outer one.
+        assert_eq!(quiet(18, 4), [range(6, 10)]);
+        assert_eq!(quiet(0, 4), []);
+    }
+
+    #[test]
+    fn gaps_without_a_reading_are_no_quiet_time() {
+        let mut series = EnergySeries::default();
+        (0..100).for_each(|n| series.push(Nanos(n * 100), Joules(n as f64), false).unwrap());
+        let meter = Meter::new(&series, NetRule::for_class(DeviceClass::Cpu));
+        // A thousand short calls, a reading apart from two more.
+        let many = (0..1000).map(|n| range(2000 + 3 * n, 2002 + 3 * n));
+        let busy: Vec<TimeRange> = many.chain([range(5201, 5210), range(5290, 5299)]).collect();
+        assert_eq!(occupied(&meter, &busy, Nanos(0)), [range(2000, 4999), range(5201, 5299)]);
+    }
+
+    #[test]
+    fn without_calls_all_time_is_quiet() {
+        assert_eq!(super::quiet(&[], Nanos(5), Nanos(30), Nanos(10)), [range(20, 30)]);
+        assert_eq!(super::quiet(&[], Nanos(5), Nanos(30), Nanos(100)), [range(5, 30)]);
+    }
+}

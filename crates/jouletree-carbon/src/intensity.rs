@@ -1,0 +1,91 @@
+//! The carbon intensity of electricity, and where the figure comes from.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// How much CO2 equivalent a kilowatt-hour stands for, and who says so.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Intensity {
+    /// Grams of CO2 equivalent per kilowatt-hour.
+    pub g_per_kwh: f64,
+    /// The grid or place it is of: `ITA`, `US-CA`, `gcp/europe-west1`; empty for a value that the user gave.
+    pub zone: String,
+    /// The year that it is of, where its origin tells; of a live value, the time.
+    pub year: Option<u16>,
+    /// Where it comes from.
+    pub source: String,
+    /// How it came to be.
+    #[serde(rename = "kind")]
+    pub origin: Origin,
+    /// What one should know about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// How an intensity came to be, the nearest to the truth first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// The user gave it.
+    Given,
+    /// A service told what it is now.
+    Live,
+    /// Somebody published it for this place, as a mean of a year.
+    Published,
+    /// Computed from the sources of electricity of the place.
+    Mix,
+    /// The mean of the world, for want of anything better.
+    WorldAverage,
+}
+
+impl Origin {
+    /// Its name as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Origin::Given => "given",
+            Origin::Live => "live",
+            Origin::Published => "published",
+            Origin::Mix => "mix",
+            Origin::WorldAverage => "world-average",
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Intensity {
+    /// One that the user gave.
+    pub fn given(g_per_kwh: f64) -> Intensity {
+        let source = "given by the user".to_owned();
+        Intensity { g_per_kwh, zone: String::new(), year: None, source, origin: Origin::Given, note: None }
+    }
+
+    /// Grams for so many kilowatt-hours.
+    pub fn grams(&self, kilowatt_hours: f64) -> f64 {
+        self.g_per_kwh * kilowatt_hours
+    }
+}
+
+impl fmt::Display for Intensity {
+    /// `331 g/kWh (ITA 2023, Our World in Data / Ember)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} g/kWh (", rounded(self.g_per_kwh))?;
+        if !self.zone.is_empty() {
+            write!(f, "{}", self.zone)?;
+            if let Some(year) = self.year {
+                write!(f, " {year}")?;
+            }
+            f.write_str(", ")?;
+        }
+        write!(f, "{})", self.source)
+    }
+}
+
+fn rounded(value: f64) -> String {
+    if value >= 100.0 { format!("{value:.0}") } else { format!("{value:.1}") }
+}

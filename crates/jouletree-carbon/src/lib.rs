@@ -1,0 +1,34 @@
+//! From joules to grams of CO2, litres of water and money, with the source of every figure.
+//!
+//! The way of the data: [`settings`] say where and how, [`Place::find`] checks that, [`chain`] finds the carbon intensity
+//! of the electricity there, and [`Impact::of`] applies it to an energy. Tables that ship with jouletree are in `data/`,
+//! each with its year and origin. What other trackers write is in [`formats`], and their models of processors and memory,
+//! for comparison, in [`models`].
+
+pub mod chain;
+pub mod compare;
+mod context;
+mod embodied;
+mod equivalents;
+pub mod formats;
+mod hardware;
+mod impact;
+mod intensity;
+pub mod live;
+pub mod models;
+mod place;
+pub mod settings;
+mod suggest;
+pub mod tables;
+mod tariff;
+mod training;
+
+pub use context::{Context, ContextError, EmbodiedWanted};
+pub use embodied::{Embodied, SECONDS_PER_YEAR, sci};
+pub use equivalents::{Equivalents, Factors};
+pub use hardware::{Hardware, HardwareError, accelerator};
+pub use impact::{Facility, FacilityError, Impact};
+pub use intensity::{Intensity, Origin};
+pub use place::{Cloud, Place, PlaceError};
+pub use tariff::{Tariff, TariffError};
+pub use training::{Epoch, Forecast, forecast, forecast_intensity};

@@ -1,0 +1,9 @@
+//! OpenTelemetry: the same metrics, posted to a collector now and then (OTLP over HTTP, protocol buffers).
+
+mod message;
+mod push;
+mod target;
+
+pub use message::{Sender, request};
+pub use push::{PushSettings, Pusher};
+pub use target::{Headers, HeadersError, Target, TargetError};

@@ -1,0 +1,57 @@
+//! A prediction as a footprint, so that everything that shows a run shows it, too.
+
+use jouletree_model::{
+    Device, DeviceEnergy, Facts, Footprint, Joules, Kind, ModelTree, Nanos, Op, OpEnergy, OpTable, Warning,
+};
+
+use super::predicted::Predicted;
+use crate::irene::Level;
+
+/// The footprint of predicted passes on one device: primitives are its operations, and the glue of a module is one.
+pub fn as_footprint(passes: &[Predicted], device: Device) -> Footprint {
+    let mut ops = OpTable::default();
+    let mut model = ModelTree::default();
+    let mut energies = Vec::new();
+    for predicted in passes {
+        for node in &predicted.nodes {
+            let is_leaf = node.level == Level::Leaf;
+            if !is_leaf {
+                let facts = Facts {
+                    is_module: true,
+                    parameters: Some(node.parameters as u64),
+                    flops: Some((node.megaflops * 1e6) as u64),
+                    ..Facts::default()
+                };
+                model.insert(Op::new(&*node.path, &*node.kind, &*node.path, predicted.pass), facts);
+            }
+            let (path, op_type) = match (is_leaf, node.path.is_empty()) {
+                (true, _) => (node.path.clone(), node.kind.as_str()),
+                (false, true) => ("(glue)".to_owned(), "glue"),
+                (false, false) => (format!("{}/(glue)", node.path), "glue"),
+            };
+            if node.glue.0 > 0.0 {
+                let op = ops.intern(Op::new(&*path, op_type, &*path, predicted.pass));
+                energies.push(OpEnergy { device: 0, op, stage: 0, energy: node.glue, busy: Nanos(0), count: 1 });
+            }
+        }
+    }
+    let attributed: Joules = energies.iter().map(|charged| charged.energy).sum();
+    let balance = DeviceEnergy {
+        device,
+        measured: Some(attributed),
+        attributed,
+        unattributed: Joules::ZERO,
+        outside_trace: Joules::ZERO,
+        kind: Some(Kind::Predicted),
+        busy: Nanos(0),
+        metered: Nanos(0),
+        uncovered: Nanos(0),
+    };
+    let mut warnings: Vec<Warning> = Vec::new();
+    for warning in passes.iter().flat_map(|predicted| &predicted.warnings) {
+        if !warnings.contains(warning) {
+            warnings.push(warning.clone());
+        }
+    }
+    Footprint { devices: vec![balance], ops, energies, model, warnings, ..Footprint::default() }
+}

@@ -1,0 +1,262 @@
+//! `jouletree carbon`: a run in grams, litres and money, and its layers in grams.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use jouletree_account::{EnergyTree, Tef, t2e};
+use jouletree_carbon::formats::Record;
+use jouletree_carbon::{Equivalents, Factors, Impact, Intensity, sci};
+use jouletree_model::{Joules, Kind, Warning};
+use jouletree_run::{EnergyOf, RunError, accounted};
+use serde::Serialize;
+
+use super::amounts::{LITRES, amount, grams, kilowatt_hours, significant};
+use super::of_run::{self, embodied_g};
+use super::{CarbonArgs, WHERE, cost};
+use crate::cell::Cell;
+use crate::cli::Format;
+use crate::columns::{Columns, Keep};
+use crate::numbers::percent;
+use crate::page::Page;
+use crate::show::look;
+use crate::{Outcome, colour, json, print, print_warnings, run, tables};
+
+pub const EXAMPLES: &str = "\
+Examples:
+  jouletree carbon RUN --country ITA               grams of CO2 of a run and of its layers, with their source
+  jouletree carbon RUN --provider gcp --region europe-west1 --pue 1.09
+  jouletree carbon RUN --country USA --region california --tariff 8:30-19:00=0.31,19:00-8:30=0.22 --currency USD
+  jouletree carbon RUN --intensity 23 --embodied server --units 5000
+      the machine's making counted, too, and the SCI score of 5000 answers
+  jouletree carbon RUN --country FRA --format json | jq '.carbon_g, .intensity'
+  jouletree config show                            which place and price hold here, and who says so
+
+Where nobody says where a run was, its carbon is unknown. Nothing is asked over the network unless --online is given.
+docs/carbon.md names the tables and their years.";
+
+#[derive(Args)]
+pub struct CarbonCommand {
+    /// A run folder
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+    #[command(flatten)]
+    pub carbon: CarbonArgs,
+    /// Whose energy counts: the program's, or all that its machine used
+    #[arg(long, value_name = "machine|process")]
+    pub tracking_mode: Option<String>,
+    /// How many units of use the run served (requests, samples, users), for the SCI score
+    #[arg(long, value_name = "N", value_parser = crate::cli::units)]
+    pub units: Option<f64>,
+    /// How many levels of layers are shown
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    pub depth: u16,
+    /// How the result is written
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: Format,
+}
+
+/// Everything that a run stands for.
+#[derive(Serialize)]
+struct Told {
+    run_id: String,
+    kind: Option<Kind>,
+    duration_s: f64,
+    tracking_mode: String,
+    it_energy_j: f64,
+    low_j: f64,
+    high_j: f64,
+    it_energy_kwh: f64,
+    pue: f64,
+    energy_kwh: f64,
+    intensity: Option<Intensity>,
+    carbon_g: Option<f64>,
+    carbon_low_g: Option<f64>,
+    carbon_high_g: Option<f64>,
+    wue: f64,
+    water_l: f64,
+    embodied_g: Option<f64>,
+    units: Option<f64>,
+    sci_g: Option<f64>,
+    cost: Option<f64>,
+    currency: String,
+    equivalents: Option<Equivalents>,
+    layers: Vec<Layer>,
+    warnings: Vec<Warning>,
+}
+
+/// A layer, or what no layer was charged with.
+#[derive(Serialize)]
+struct Layer {
+    path: String,
+    depth: u16,
+    energy_j: f64,
+    share: f64,
+    carbon_g: Option<f64>,
+}
+
+/// Runs the command.
+pub fn run(arguments: &CarbonCommand) -> Result<Outcome> {
+    let run = run::opened(&arguments.run)?;
+    let mut settings = arguments.carbon.settings()?;
+    if let Some(mode) = &arguments.tracking_mode {
+        let layer = jouletree_carbon::settings::Layer::Flag("--tracking-mode".to_owned());
+        settings.set(jouletree_carbon::settings::Key::TrackingMode, mode.as_str(), layer);
+    }
+    let context = arguments.carbon.context()?;
+    let mut warnings = Vec::new();
+    let record = of_run::record(&run, &settings, context, &mut warnings)?;
+    let scope = if record.tracking_mode == "process" { EnergyOf::Tree } else { EnergyOf::Device };
+    let power = accounted(run.read_power()?, scope);
+    let accounting = run.manifest().accounting.as_ref();
+    let layers = match run.read_footprint() {
+        // Layers are parts of what was accounted, and of nothing else.
+        Ok(_) if accounting.is_some_and(|accounting| accounting.energy != scope) => Vec::new(),
+        Ok(footprint) => layers(&t2e(&Tef::from(&footprint), &[]), &record, arguments.depth),
+        Err(RunError::OnlyRecorded(_)) => Vec::new(),
+        Err(error) => return Err(error.into()),
+    };
+    let told = told(&record, cost(&record, Some(&power)), arguments.units, layers, warnings);
+    print(&match (look(arguments.format), arguments.format) {
+        (Some(look), _) => page(&told).written(look),
+        (None, Format::Csv) => tables::csv(&told.layers)?,
+        (None, _) => json::written(&told)?,
+    })?;
+    print_warnings(&told.warnings);
+    if told.carbon_g.is_none() {
+        eprintln!("its carbon is unknown: {WHERE}");
+    }
+    Ok(Outcome { warnings: told.warnings, strict: false })
+}
+
+fn told(
+    record: &Record,
+    cost: Option<f64>,
+    units: Option<f64>,
+    layers: Vec<Layer>,
+    warnings: Vec<Warning>,
+) -> Told {
+    let (impact, context) = (record.impact(), &record.context);
+    let (low, high) = record.parts.bounds();
+    let of = |energy: Joules| Impact::of(energy, context.facility, context.intensity.as_ref()).carbon_g;
+    let embodied_g = embodied_g(record);
+    let sci_g = units.and_then(|units| sci(impact.carbon_g?, embodied_g.unwrap_or_default(), units));
+    Told {
+        run_id: record.run_id.clone(),
+        kind: record.parts.kind(),
+        duration_s: record.seconds(),
+        tracking_mode: record.tracking_mode.clone(),
+        it_energy_j: impact.it_energy.0,
+        low_j: low.0,
+        high_j: high.0,
+        it_energy_kwh: impact.it_energy.kilowatt_hours(),
+        pue: context.facility.pue,
+        energy_kwh: impact.energy.kilowatt_hours(),
+        intensity: context.intensity.clone(),
+        carbon_g: impact.carbon_g,
+        carbon_low_g: of(low),
+        carbon_high_g: of(high),
+        wue: context.facility.wue,
+        water_l: impact.water_l,
+        embodied_g,
+        units,
+        sci_g,
+        cost,
+        currency: context.currency.clone(),
+        equivalents: impact.carbon_g.map(|grams| Equivalents::of(grams, Factors::USUAL)),
+        layers,
+        warnings,
+    }
+}
+
+/// The layers of a run, and last what no layer was charged with: the first and the last add up to the run.
+fn layers(tree: &EnergyTree, record: &Record, depth: u16) -> Vec<Layer> {
+    let (impact, context) = (record.impact(), &record.context);
+    let whole = impact.it_energy;
+    let layer = |path: String, depth: u16, energy: Joules| Layer {
+        path,
+        depth,
+        energy_j: energy.0,
+        share: if whole.0 > 0.0 { energy.0 / whole.0 } else { 0.0 },
+        carbon_g: Impact::of(energy, context.facility, context.intensity.as_ref()).carbon_g,
+    };
+    let mut rows = Vec::new();
+    let mut open = vec![(tree, String::new(), 0_u16)];
+    while let Some((node, path, level)) = open.pop() {
+        let name = if level == 0 { "(all layers)".to_owned() } else { path.clone() };
+        rows.push(layer(name, level, node.energy));
+        if level < depth {
+            let below = |child: &EnergyTree| match level {
+                0 => child.name.clone(),
+                _ => format!("{path}/{}", child.name),
+            };
+            open.extend(node.children.iter().rev().map(|child| (child, below(child), level + 1)));
+        }
+    }
+    rows.push(layer("(no layer)".to_owned(), 0, Joules(whole.0 - tree.energy.0)));
+    rows
+}
+
+fn page(told: &Told) -> Page {
+    let mut page = Page::default();
+    let mut table = Columns::new(&["of", "amount", "how"]).left(0).left(2);
+    let mut row = |name: &str, amount: String, how: String| {
+        table.row(vec![Cell::from(name), Cell::from(amount), Cell::from(how).styled(colour::quiet())]);
+    };
+    let kind = told.kind.map_or("nothing was metered".to_owned(), |kind| kind.to_string());
+    let is_known = told.low_j < told.high_j;
+    let bounds =
+        if is_known { format!(", {} … {}", Joules(told.low_j), Joules(told.high_j)) } else { String::new() };
+    row("computers", kilowatt_hours(told.it_energy_kwh), format!("{kind}{bounds}"));
+    if told.pue != 1.0 {
+        row("data centre", kilowatt_hours(told.energy_kwh), format!("PUE {}", told.pue));
+    }
+    match (&told.intensity, told.carbon_g) {
+        (Some(intensity), Some(carbon)) => row("carbon", grams(carbon), intensity.to_string()),
+        _ => row("carbon", "unknown".to_owned(), "nobody said where it ran".to_owned()),
+    }
+    if told.wue > 0.0 {
+        row("water", amount(told.water_l, &LITRES), format!("WUE {} L/kWh", told.wue));
+    }
+    if let Some(embodied) = told.embodied_g {
+        row("making the machine", grams(embodied), "its share of time; not in the lines above".to_owned());
+    }
+    if let (Some(score), Some(units)) = (told.sci_g, told.units) {
+        row("SCI", grams(score), format!("per unit, of {units}"));
+    }
+    if let Some(cost) = told.cost {
+        row(
+            "cost",
+            format!("{} {}", significant(cost), told.currency),
+            "by the tariff, at the local time".to_owned(),
+        );
+    }
+    for (amount, unit, how) in told.equivalents.iter().flat_map(Equivalents::lines) {
+        row("as much as", format!("{} {unit}", significant(amount)), how.to_owned());
+    }
+    page.table(table);
+    if let Some(note) = told.intensity.as_ref().and_then(|intensity| intensity.note.clone()) {
+        page.words(Cell::from(format!("note: {note}")).styled(colour::quiet()));
+    }
+    if !told.layers.is_empty() {
+        page.title("by layer");
+        page.table(layer_table(&told.layers));
+    }
+    page
+}
+
+fn layer_table(layers: &[Layer]) -> Columns {
+    let mut table = Columns::new(&["layer", "carbon", "energy", "share", ""]).left(4).shorten(0, Keep::End);
+    for layer in layers.iter().filter(|layer| layer.depth == 0 || layer.share >= 0.005) {
+        let lead = "  ".repeat(usize::from(layer.depth));
+        let name = layer.path.rsplit('/').next().unwrap_or_default();
+        table.row(vec![
+            Cell::below(&lead, name).styled(colour::number(layer.share)),
+            Cell::from(layer.carbon_g.map_or("unknown".to_owned(), grams)),
+            Cell::from(Joules(layer.energy_j).to_string()),
+            Cell::from(percent(layer.share)),
+            Cell::bar(layer.share),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,49 @@
+//! The flags for an OpenTelemetry collector.
+
+use std::env;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use jouletree_live::otlp::{Headers, PushSettings, Target};
+use jouletree_live::{Board, Pusher};
+
+use super::HEADING;
+
+#[derive(Args, Default)]
+pub struct OtlpArgs {
+    /// Send metrics to this OpenTelemetry collector, such as http://localhost:4318 (OTLP over HTTP, protocol buffers).
+    /// OTEL_EXPORTER_OTLP_HEADERS is sent with them
+    #[arg(long, value_name = "URL", help_heading = HEADING)]
+    otlp: Option<Target>,
+    /// Seconds from one post to the next, 10 if nothing is said
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        requires = "otlp",
+        value_parser = interval,
+        help_heading = HEADING
+    )]
+    otlp_interval: Option<Duration>,
+}
+
+const USUAL_INTERVAL: Duration = Duration::from_secs(10);
+
+impl OtlpArgs {
+    /// Begins to send what is pinned to a board, if that is wanted.
+    pub fn start(&self, board: &Board) -> Result<Option<Pusher>> {
+        let Some(target) = self.otlp.clone() else { return Ok(None) };
+        let headers = env::var(Headers::VARIABLE).unwrap_or_default().parse()?;
+        let interval = self.otlp_interval.unwrap_or(USUAL_INTERVAL);
+        let settings = PushSettings { target, headers, interval };
+        let pusher = Pusher::start(board.clone(), settings, |problem| eprintln!("warning: {problem}"));
+        Ok(Some(pusher.context("the system gives no thread for OpenTelemetry")?))
+    }
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(value) if (0.1..=86_400.0).contains(&value) => Ok(Duration::from_secs_f64(value)),
+        _ => Err("a number of seconds from 0.1 to 86400 is expected".to_owned()),
+    }
+}

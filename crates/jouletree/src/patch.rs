@@ -1,0 +1,231 @@
+//! `jouletree patch`: hooks around the library calls of a script, a notebook or a folder, written beside the original.
+
+mod folder;
+mod sites;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+use jouletree_patch::{
+    Level, Mode, Options, Patch, PatchError, patch_notebook, patch_script, unpatched_notebook, unpatched_script,
+};
+
+use crate::cli::InspectFormat;
+use crate::partial::Partial;
+use crate::{Outcome, print};
+use sites::Listing;
+
+pub const EXAMPLES: &str = "\
+Examples:
+  jouletree patch train.py                         writes train.patched.py, which runs as train.py does
+  jouletree patch train.py --list                  every library call, and why some are left alone
+  jouletree patch train.py --list --format json | jq '.[] | select(.instrumented | not)'
+  jouletree patch project/ --libraries torch,torchvision -o project.measured
+      all scripts and notebooks of a folder; other files are copied
+  jouletree patch analysis.ipynb                   cells are patched in place; outputs and magics stay
+  jouletree patch train.py --level project         one window around the whole program
+  jouletree patch train.py --mode fecom --libraries tensorflow --list
+      the calls that FECoM would measure, under its names
+  jouletree patch train.patched.py --undo          the original, byte for byte
+
+docs/patch.md says what is found and what is not. What exists is never overwritten.
+Exit status: 0 patched, 1 a file cannot be patched (nothing is written then), 2 wrong arguments.";
+
+#[derive(Args)]
+pub struct PatchArgs {
+    /// A Python script, a notebook, or a folder of them
+    #[arg(value_name = "FILE")]
+    pub input: PathBuf,
+    /// Packages whose calls are instrumented, with everything inside of them
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',', value_parser = package)]
+    pub libraries: Vec<String>,
+    /// The new file or folder; by default FILE with `.patched` in its name
+    #[arg(short, long, value_name = "OUT", conflicts_with = "list")]
+    pub output: Option<PathBuf>,
+    /// What is instrumented
+    #[arg(long, value_enum, default_value = "method")]
+    pub level: LevelArg,
+    /// Whose rules decide what a library call is
+    #[arg(long, value_enum, default_value = "full")]
+    pub mode: ModeArg,
+    /// Only list the library calls
+    #[arg(long)]
+    pub list: bool,
+    /// How the list is written
+    #[arg(long, value_enum, default_value = "table", requires = "list")]
+    pub format: InspectFormat,
+    /// Remove the hooks of a patched file or folder
+    #[arg(long, conflicts_with_all = ["list", "libraries"])]
+    pub undo: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LevelArg {
+    /// Every call of a library
+    Method,
+    /// The program as a whole
+    Project,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ModeArg {
+    /// Everything that names, objects, classes and arguments tell
+    Full,
+    /// The statements that FECoM wraps, named as it names them
+    Fecom,
+}
+
+/// The name of a package on the command line.
+pub fn package(text: &str) -> Result<String, String> {
+    let is_name = |part: &str| {
+        !part.is_empty()
+            && part.chars().all(|letter| letter.is_alphanumeric() || letter == '_')
+            && !part.starts_with(|first: char| first.is_ascii_digit())
+    };
+    if text.split('.').all(is_name) {
+        Ok(text.to_owned())
+    } else {
+        Err("the name of a package is expected".to_owned())
+    }
+}
+
+impl PatchArgs {
+    fn options(&self) -> Options {
+        let libraries = match (self.libraries.as_slice(), self.mode) {
+            ([], ModeArg::Full) => Options::default().libraries,
+            // As FECoM has it.
+            ([], ModeArg::Fecom) => vec!["tensorflow".to_owned()],
+            (some, _) => some.to_vec(),
+        };
+        Options {
+            libraries,
+            level: match self.level {
+                LevelArg::Method => Level::Method,
+                LevelArg::Project => Level::Project,
+            },
+            mode: match self.mode {
+                ModeArg::Full => Mode::Full,
+                ModeArg::Fecom => Mode::Fecom,
+            },
+        }
+    }
+}
+
+/// Runs the command.
+pub fn run(arguments: &PatchArgs) -> Result<Outcome> {
+    let about = fs::metadata(&arguments.input).with_context(|| format!("{}", arguments.input.display()))?;
+    match (about.is_dir(), arguments.undo) {
+        (false, false) => patch_file(arguments)?,
+        (false, true) => undo_file(arguments)?,
+        (true, undo) => folder::run(arguments, undo)?,
+    }
+    Ok(Outcome { warnings: Vec::new(), strict: false })
+}
+
+/// Whether a file is a notebook, by its name.
+fn is_notebook(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ipynb"))
+}
+
+/// What a file is called by the runtime and in lists.
+fn patched(path: &Path, name: &str, source: &[u8], options: &Options) -> Result<Patch, PatchError> {
+    if is_notebook(path) { patch_notebook(name, source, options) } else { patch_script(name, source, options) }
+}
+
+fn unpatched(path: &Path, source: &[u8]) -> Result<Vec<u8>, PatchError> {
+    if is_notebook(path) { unpatched_notebook(source) } else { unpatched_script(source) }
+}
+
+/// An error as editors know it: file:line:column: what.
+fn located(path: &Path, error: &PatchError) -> String {
+    match error {
+        PatchError::Notebook { .. } | PatchError::Encoding { .. } => format!("{}: {error}", path.display()),
+        _ => format!("{}:{error}", path.display()),
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).with_context(|| format!("{}: cannot read the file", path.display()))
+}
+
+fn patch_file(arguments: &PatchArgs) -> Result<()> {
+    let path = &arguments.input;
+    let source = read(path)?;
+    let options = arguments.options();
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let patch = match patched(path, &name, &source, &options) {
+        Ok(patch) => patch,
+        Err(error) => bail!("{}", located(path, &error)),
+    };
+    patch.notes.iter().for_each(|note| eprintln!("note: {}: {note}", path.display()));
+    let mut listing = Listing::new(&options);
+    listing.add(&name, &source, patch.sites.clone());
+    if arguments.list {
+        return print(&listing.written(arguments.format, false)?);
+    }
+    let output = arguments.output.clone().unwrap_or_else(|| named(path, "patched"));
+    let table = beside(&output, ".sites.json");
+    refuse_existing(&[&output, &table])?;
+    // Neither is there without the other: the hooks' numbers mean nothing without their table.
+    let sites = prepared(&table, listing.json()?.as_bytes(), None)?;
+    prepared(&output, &patch.applied(&source), Some(path))?.become_whole(&output)?;
+    if let Err(error) = sites.become_whole(&table) {
+        // The error that led here is what matters.
+        let _ = fs::remove_file(&output);
+        return Err(error);
+    }
+    print(&listing.summary(&output))
+}
+
+fn undo_file(arguments: &PatchArgs) -> Result<()> {
+    let path = &arguments.input;
+    let source = read(path)?;
+    let original = match unpatched(path, &source) {
+        Ok(original) => original,
+        Err(error) => bail!("{}", located(path, &error)),
+    };
+    if original == source {
+        bail!("{}: there is nothing to undo: it is not patched", path.display());
+    }
+    let output = arguments.output.clone().unwrap_or_else(|| named(path, "original"));
+    refuse_existing(&[&output])?;
+    prepared(&output, &original, Some(path))?.become_whole(&output)?;
+    print(&format!("the original is {}\n", output.display()))
+}
+
+/// `train.py` as `train.patched.py`; `train.patched.py` as `train.original.py`.
+fn named(path: &Path, word: &str) -> PathBuf {
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let stem = stem.strip_suffix(".patched").unwrap_or(&stem);
+    let extension =
+        path.extension().map(|extension| format!(".{}", extension.to_string_lossy())).unwrap_or_default();
+    path.with_file_name(format!("{stem}.{word}{extension}"))
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    path.with_file_name(format!("{name}{ending}"))
+}
+
+fn refuse_existing(paths: &[&Path]) -> Result<()> {
+    match paths.iter().find(|path| path.symlink_metadata().is_ok()) {
+        Some(path) => bail!("{}: exists already; remove it, or name another with -o", path.display()),
+        None => Ok(()),
+    }
+}
+
+/// A file that is written and not there yet, with the permissions of the original.
+fn prepared(path: &Path, content: &[u8], like: Option<&Path>) -> Result<Partial> {
+    let partial = Partial::beside(path)?;
+    partial.file().write_all(content).with_context(|| format!("{}: cannot write the file", path.display()))?;
+    if let Some(about) = like.and_then(|like| fs::metadata(like).ok()) {
+        partial
+            .file()
+            .set_permissions(about.permissions())
+            .with_context(|| format!("{}: cannot set its permissions", path.display()))?;
+    }
+    Ok(partial)
+}

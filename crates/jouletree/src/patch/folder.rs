@@ -1,0 +1,201 @@
+//! A folder of programs: scripts and notebooks are patched, everything else is copied, into a folder that appears whole
+//! or not at all.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use jouletree_patch::Options;
+
+use super::sites::Listing;
+use super::{PatchArgs, is_notebook, located, patched, read, refuse_existing, unpatched};
+use crate::print;
+
+/// The table of sites in a patched folder.
+const TABLE: &str = "jouletree-sites.json";
+/// More errors than these are counted, not listed.
+const MOST_ERRORS: usize = 20;
+
+/// Patches a folder, or removes the hooks of one.
+pub fn run(arguments: &PatchArgs, undo: bool) -> Result<()> {
+    let from = &arguments.input;
+    let mut files = Vec::new();
+    collect(from, Path::new(""), &mut files)?;
+    let options = arguments.options();
+    let mut listing = Listing::new(&options);
+    let changed = if undo { originals(from, &files)? } else { patches(from, &files, &options, &mut listing)? };
+    if arguments.list {
+        return print(&listing.written(arguments.format, true)?);
+    }
+    let output =
+        arguments.output.clone().unwrap_or_else(|| beside(from, if undo { "original" } else { "patched" }));
+    refuse_existing(&[&output])?;
+    refuse_inside(from, &output)?;
+    let partial = PartialFolder::beside(&output)?;
+    for (file, content) in files.iter().zip(&changed) {
+        if undo && file == Path::new(TABLE) {
+            continue;
+        }
+        let (old, new) = (from.join(file), partial.path.join(file));
+        if let Some(parent) = new.parent() {
+            fs::create_dir_all(parent)
+                .with_context(|| format!("{}: cannot create the folder", parent.display()))?;
+        }
+        // A copy keeps permissions, also of what is then written over.
+        fs::copy(&old, &new).with_context(|| format!("{}: cannot copy it to {}", old.display(), new.display()))?;
+        if let Some(content) = content {
+            fs::write(&new, content).with_context(|| format!("{}: cannot write the file", new.display()))?;
+        }
+    }
+    if !undo {
+        let table = partial.path.join(TABLE);
+        fs::write(&table, listing.json()?)
+            .with_context(|| format!("{}: cannot write the file", table.display()))?;
+    }
+    partial.become_whole(&output)?;
+    print(&if undo { format!("the original is {}\n", output.display()) } else { listing.summary(&output) })
+}
+
+fn is_script(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "py") || is_notebook(path)
+}
+
+/// New contents of the files that are patched.
+fn patches(
+    from: &Path,
+    files: &[PathBuf],
+    options: &Options,
+    listing: &mut Listing,
+) -> Result<Vec<Option<Vec<u8>>>> {
+    each(from, files, |path, file, source| {
+        let name = file.to_string_lossy();
+        let patch = patched(path, &name, source, options).map_err(|error| located(path, &error))?;
+        patch.notes.iter().for_each(|note| eprintln!("note: {}: {note}", path.display()));
+        let content = patch.applied(source);
+        listing.add(&name, source, patch.sites);
+        Ok(content)
+    })
+}
+
+fn originals(from: &Path, files: &[PathBuf]) -> Result<Vec<Option<Vec<u8>>>> {
+    each(from, files, |path, _, source| unpatched(path, source).map_err(|error| located(path, &error)))
+}
+
+/// Changes every script and notebook, or tells of all that cannot be changed.
+fn each(
+    from: &Path,
+    files: &[PathBuf],
+    mut change: impl FnMut(&Path, &Path, &[u8]) -> Result<Vec<u8>, String>,
+) -> Result<Vec<Option<Vec<u8>>>> {
+    let mut contents = Vec::with_capacity(files.len());
+    let mut errors = Vec::new();
+    for file in files {
+        let path = from.join(file);
+        let content = if is_script(file) {
+            match change(&path, file, &read(&path)?) {
+                Ok(content) => Some(content),
+                Err(error) => {
+                    errors.push(error);
+                    None
+                }
+            }
+        } else {
+            None
+        };
+        contents.push(content);
+    }
+    match errors.as_slice() {
+        [] => Ok(contents),
+        [only] => bail!("{only}"),
+        [first, rest @ ..] => {
+            rest.iter().take(MOST_ERRORS).for_each(|error| eprintln!("error: {error}"));
+            bail!("{first} (and {} more; nothing was written)", rest.len())
+        }
+    }
+}
+
+/// The files of a folder, in order, without what no program needs.
+fn collect(root: &Path, inside: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    let folder = root.join(inside);
+    let context = || format!("{}: cannot read the folder", folder.display());
+    let mut entries =
+        fs::read_dir(&folder).with_context(context)?.collect::<Result<Vec<_>, _>>().with_context(context)?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let name = inside.join(entry.file_name());
+        let kind = entry.file_type().with_context(context)?;
+        let path = entry.path();
+        if kind.is_dir() {
+            match skipped(&path) {
+                Some(why) => eprintln!("note: {}: left out: {why}", path.display()),
+                None => collect(root, &name, files)?,
+            }
+        } else if kind.is_file() || path.is_file() {
+            files.push(name);
+        } else {
+            eprintln!("note: {}: left out: not a file", path.display());
+        }
+    }
+    Ok(())
+}
+
+/// Why a folder is left out.
+fn skipped(path: &Path) -> Option<&'static str> {
+    let name = path.file_name()?.to_string_lossy();
+    if name.starts_with('.') {
+        Some("hidden")
+    } else if name == "__pycache__" {
+        Some("compiled code of the originals")
+    } else if name == "site-packages" || path.join("pyvenv.cfg").is_file() {
+        Some("a Python environment")
+    } else {
+        None
+    }
+}
+
+fn beside(folder: &Path, word: &str) -> PathBuf {
+    // `.` and `project/` have a name, too.
+    let full = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    let name = full.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = name.strip_suffix(".patched").unwrap_or(&name);
+    full.with_file_name(format!("{name}.{word}"))
+}
+
+fn refuse_inside(from: &Path, output: &Path) -> Result<()> {
+    let from = fs::canonicalize(from).with_context(|| format!("{}", from.display()))?;
+    let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent =
+        fs::canonicalize(parent).with_context(|| format!("{}: there is no such folder", parent.display()))?;
+    if parent.starts_with(&from) {
+        bail!("{}: lies inside of the folder that is patched; name one outside of it with -o", output.display());
+    }
+    Ok(())
+}
+
+/// A folder under a name nobody looks at; removed unless it becomes the one that is wanted.
+struct PartialFolder {
+    path: PathBuf,
+}
+
+impl PartialFolder {
+    fn beside(path: &Path) -> Result<PartialFolder> {
+        let name = path.file_name().with_context(|| format!("{}: not the name of a folder", path.display()))?;
+        let partial = path.with_file_name(format!(".{}.partial-{}", name.to_string_lossy(), std::process::id()));
+        fs::create_dir(&partial).with_context(|| {
+            format!("{}: cannot create the folder; is the one around it there?", path.display())
+        })?;
+        Ok(PartialFolder { path: partial })
+    }
+
+    fn become_whole(self, path: &Path) -> Result<()> {
+        fs::rename(&self.path, path)
+            .with_context(|| format!("{}: cannot rename the finished folder", path.display()))
+    }
+}
+
+impl Drop for PartialFolder {
+    fn drop(&mut self) {
+        // After the renaming there is nothing of this name. A failure here must not hide the error that led here.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}

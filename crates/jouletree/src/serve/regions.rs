@@ -1,0 +1,35 @@
+//! Regions of clouds compared: a list whose bars are drawn here, so that it needs no script and no other file.
+
+use super::html::escaped;
+use crate::carbon;
+use crate::estimate::impact::Region;
+
+/// The list, the fewest grams first.
+pub fn chart(regions: &[Region]) -> String {
+    let most = regions.iter().filter_map(|region| region.carbon_g).fold(0.0, f64::max);
+    let bars: String = regions.iter().map(|region| bar(region, most)).collect();
+    format!("<ol class=\"bars\">\n{bars}</ol>\n")
+}
+
+fn bar(region: &Region, most: f64) -> String {
+    let zone = format!("{}/{}", region.provider, region.region);
+    let grams = region.carbon_g.unwrap_or_default();
+    let percent = if most > 0.0 { 100.0 * grams / most } else { 0.0 };
+    let here = if region.is_here { " class=\"here\" aria-current=\"true\"" } else { "" };
+    let place = if region.name.is_empty() { region.country } else { region.name };
+    let figure = region.carbon_g.map_or("unknown".to_owned(), carbon::grams);
+    let intensity = region.g_per_kwh.map(|amount| format!("{amount:.0} g/kWh")).unwrap_or_default();
+    let year = region.year.map(|year| format!("{year}, ")).unwrap_or_default();
+    let source = region.source.as_deref().map(|source| format!("{year}{source}")).unwrap_or_default();
+    format!(
+        "<li data-region=\"{zone}\" data-grams=\"{grams}\"{here} title=\"{source}\">\
+         <span class=\"name\"><b>{zone}</b> <span class=\"place\">{place}</span></span>\
+         <svg class=\"track\" width=\"100%\" height=\"14\" aria-hidden=\"true\">\
+         <rect width=\"{percent:.3}%\" height=\"14\" rx=\"2\"/></svg>\
+         <span class=\"figure\">{figure} <span class=\"intensity\">{intensity}</span></span></li>\n",
+        zone = escaped(&zone),
+        source = escaped(&source),
+        place = escaped(place),
+        figure = escaped(&figure),
+    )
+}

@@ -1,0 +1,194 @@
+//! `jouletree train`: a profile of this machine from calibrations and runs.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use jouletree_model::{Footprint, Kind, Pass, Warning};
+use jouletree_predict::irene::Level;
+use jouletree_predict::profile::{
+    Calibration, DeviceConstants, Profile, TrainingTree, measured_passes, optimizer_per_parameter,
+};
+use jouletree_run::RunFolder;
+
+use crate::cell::Cell;
+use crate::columns::Columns;
+use crate::page::{Look, Page};
+use crate::partial::Partial;
+use crate::{Outcome, print, print_warnings};
+
+/// What `--help` shows.
+pub const EXAMPLES: &str = "\
+Examples:
+  jouletree train CALIBRATION -o profile.json      what `jouletree calibrate` measured
+  jouletree train CALIBRATION RUN1 RUN2 -o profile.json
+      and what runs of trainings taught: the backward pass and the optimizer
+  jouletree predict bert --profile profile.json --batch 16 --seq 128";
+
+#[derive(Args)]
+pub struct TrainArgs {
+    /// Folders of calibrations or of runs whose operations were recorded
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<PathBuf>,
+    /// The profile; one that is there is replaced
+    #[arg(short, long, value_name = "FILE", default_value = "profile.json")]
+    output: PathBuf,
+}
+
+/// What runs taught, before it is put together.
+#[derive(Default)]
+struct Lessons {
+    trees: Vec<TrainingTree>,
+    devices: Vec<DeviceConstants>,
+    kinds: Vec<Kind>,
+    optimizers: Vec<f64>,
+    warnings: Vec<Warning>,
+}
+
+/// Runs the command.
+pub fn run(arguments: &TrainArgs) -> Result<Outcome> {
+    refuse_others(&arguments.output)?;
+    let mut lessons = Lessons::default();
+    for path in &arguments.runs {
+        lessons.learn(path).with_context(|| format!("cannot learn from {}", path.display()))?;
+    }
+    let kind = lessons.kinds.iter().copied().max().unwrap_or(Kind::Estimated);
+    let (mut profile, warnings) = Profile::train(&lessons.trees, lessons.devices, kind)?;
+    lessons.warnings.extend(warnings);
+    if !lessons.optimizers.is_empty() {
+        let mean = lessons.optimizers.iter().sum::<f64>() / lessons.optimizers.len() as f64;
+        profile.optimizer_j_per_parameter = Some(mean);
+    }
+    let text = serde_json::to_vec(&profile).context("the profile cannot be written")?;
+    let partial = Partial::beside(&arguments.output)?;
+    partial.file().write_all(&text).with_context(|| format!("cannot write {}", arguments.output.display()))?;
+    partial.become_whole(&arguments.output)?;
+    print(&told(&profile).written(Look::of_stdout()))?;
+    eprintln!("jouletree: wrote {}", arguments.output.display());
+    let mut said = Vec::new();
+    lessons.warnings.retain(|warning| {
+        !said.contains(warning) && {
+            said.push(warning.clone());
+            true
+        }
+    });
+    print_warnings(&lessons.warnings);
+    Ok(Outcome { warnings: lessons.warnings, strict: false })
+}
+
+/// Only a profile is replaced.
+fn refuse_others(output: &Path) -> Result<()> {
+    match fs::read_to_string(output) {
+        Ok(text) if Profile::parse(&text, output).is_err() && !text.contains("jouletree-profile") => {
+            bail!("{} exists and is no profile; choose another -o or remove it", output.display())
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Lessons {
+    fn learn(&mut self, path: &Path) -> Result<()> {
+        let name = path.display().to_string();
+        let calibration = path.join(Calibration::FILE);
+        if calibration.is_file() {
+            return self.learn_calibration(&name, &Calibration::read(&calibration)?);
+        }
+        let run = RunFolder::open(path)?;
+        let footprint = run.read_footprint()?;
+        let model = root_class(&footprint).unwrap_or_else(|| name.clone());
+        for (pass, tree, sketch) in measured_passes(&footprint, &model)? {
+            if pass == Pass::Forward {
+                self.warnings.extend(sketch.warnings);
+            }
+            self.trees.push(TrainingTree { run: name.clone(), source: "footprint", pass, tree });
+        }
+        self.optimizers.extend(optimizer_per_parameter(&footprint));
+        for device in footprint.devices.iter().filter(|device| device.attributed.0 > 0.0) {
+            self.kinds.extend(device.kind);
+            self.meet(device.device.to_string(), None);
+        }
+        Ok(())
+    }
+
+    fn learn_calibration(&mut self, name: &str, calibration: &Calibration) -> Result<()> {
+        for measured in &calibration.trees {
+            let (tree, sketch) = measured.tree();
+            self.warnings.extend(sketch.warnings);
+            let run = name.to_owned();
+            self.trees.push(TrainingTree { run, source: "calibration", pass: Pass::Forward, tree });
+        }
+        if calibration.trees.is_empty() {
+            bail!("the calibration holds no model; calibrate again");
+        }
+        for standby in &calibration.standby {
+            self.meet(standby.device.clone(), Some(standby.watts));
+        }
+        self.kinds.push(calibration.kind);
+        self.warnings.extend(calibration.warnings(name));
+        Ok(())
+    }
+
+    fn meet(&mut self, device: String, standby_w: Option<f64>) {
+        match self.devices.iter_mut().find(|known| known.device == device) {
+            Some(known) => known.standby_w = known.standby_w.or(standby_w),
+            None => self.devices.push(DeviceConstants { device, standby_w }),
+        }
+    }
+}
+
+/// What a model is called by its framework.
+fn root_class(footprint: &Footprint) -> Option<String> {
+    let (_, op, _) = footprint.model.nodes().find(|(_, _, facts)| facts.is_module)?;
+    Some(op.op_type.to_string())
+}
+
+fn told(profile: &Profile) -> Page {
+    let mut page = Page::default();
+    let mut table = Columns::new(&["model", "batch", "sequence", "pass", "primitives", "modules", "from", "run"]);
+    table = table.names(0).left(3).left(6).names(7);
+    for tree in &profile.trained_on {
+        table.row(vec![
+            Cell::from(tree.model.as_str()),
+            tree.batch.to_string().into(),
+            tree.sequence.to_string().into(),
+            tree.pass.to_string().into(),
+            tree.primitives.to_string().into(),
+            tree.modules.to_string().into(),
+            Cell::from(tree.source.as_str()),
+            Cell::from(tree.run.as_str()),
+        ]);
+    }
+    page.title("trained on");
+    page.table(table);
+    for (pass, predictor) in &profile.passes {
+        let errors = [("primitives", Level::Leaf), ("modules", Level::Module), ("models", Level::Model)];
+        let told = errors.iter().filter_map(|(name, level)| {
+            Some(format!("{name} {:.1} %", 100.0 * predictor.left_out_error(*level)?))
+        });
+        let told: Vec<String> = told.collect();
+        if !told.is_empty() {
+            page.title(format!("{pass} pass: mean error of what was left out of the fit"));
+            page.words(told.join(", "));
+        }
+        page.title(format!("glue of the {pass} pass"));
+        let mut glue = Columns::new(&["for each", "energy"]).left(0);
+        for (term, joules) in predictor.glue().coefficients().filter(|(_, joules)| joules.0 > 0.0) {
+            glue.row(vec![Cell::from(term), joules.to_string().into()]);
+        }
+        page.table(glue);
+        if let Some(law) = predictor.law() {
+            page.words(format!(
+                "a measured node takes {:.3} times what its devices count and {} beside",
+                law.gain, law.rest
+            ));
+        }
+    }
+    for device in &profile.devices {
+        if let Some(watts) = device.standby_w {
+            page.words(format!("{}: {watts:.3} W at standby", device.device));
+        }
+    }
+    page
+}

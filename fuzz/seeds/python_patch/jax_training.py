@@ -1,0 +1,1 @@
+../../../python/tests/programs/jax_training.py

@@ -1,0 +1,1 @@
+../../../python/tests/programs/keras_subclass.py

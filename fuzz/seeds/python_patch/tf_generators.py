@@ -1,0 +1,1 @@
+../../../python/tests/programs/tf_generators.py

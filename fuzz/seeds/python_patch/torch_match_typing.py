@@ -1,0 +1,1 @@
+../../../python/tests/programs/torch_match_typing.py

@@ -1,0 +1,1 @@
+../../../python/tests/programs/torch_training.py
