@@ -2,6 +2,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::time::Instant;
 
 use jouletree_model::{Device, DeviceClass, Kind};
+use punctual::punctually;
 
 use super::*;
 use crate::Quality;
@@ -76,6 +77,10 @@ fn until(sensor: &mut Deadlined, wanted: impl Fn(&Result<u64, ReadError>) -> boo
 
 #[test]
 fn a_sensor_that_hangs_is_late_and_then_there_again() {
+    punctually(is_late_and_there_again);
+}
+
+fn is_late_and_there_again() {
     let (orders, sensor) = scripted();
     let mut sensor = Deadlined::start(sensor, Nanos(60_000_000)).unwrap();
     let before = sensor.read().unwrap();

@@ -13,6 +13,7 @@ use jouletree_meter::sampler::{Flags, Options, Sample, Sampler, What};
 use jouletree_meter::series::{SeriesBuilder, Why};
 use jouletree_meter::{Mono, Roots, Sensor, nvml};
 use jouletree_model::Nanos;
+use punctual::punctually;
 
 const MS: i64 = 1_000_000;
 
@@ -175,6 +176,10 @@ fn a_frozen_counter_is_told_and_is_a_gap() {
 
 #[test]
 fn a_gpu_that_hangs_holds_up_nobody() {
+    punctually(hangs_beside_a_package);
+}
+
+fn hangs_beside_a_package() {
     let hang = vec![fake_nvml::Hang { at_s: 1.5, for_ms: Some(200.0) }];
     let folder = tempfile::tempdir().unwrap();
     let power = fake_nvml::Power::Ramp { from: 50.0, to: 250.0, seconds: 4.0 };

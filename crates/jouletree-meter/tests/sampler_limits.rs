@@ -14,9 +14,14 @@ use jouletree_meter::sampler::{Flags, Options, Sampler, StartError, What};
 use jouletree_meter::series::{SeriesBuilder, Windows};
 use jouletree_meter::{Mono, ReadError, Sensor, SensorInfo};
 use jouletree_model::Nanos;
+use punctual::punctually;
 
 #[test]
 fn samples_that_nobody_takes_are_counted() {
+    punctually(overflows);
+}
+
+fn overflows() {
     let machine = machine(Layout::OneSocket, "");
     let options = Options { ring: 10, period: Options::SHORTEST, ..Options::default() };
     let mut sampler = Sampler::start(vec![machine.sensor("cpu:0", None)], options).unwrap();
@@ -80,6 +85,10 @@ impl Sensor for Gone {
 
 #[test]
 fn what_is_gone_is_asked_once_a_second() {
+    punctually(is_asked_twice);
+}
+
+fn is_asked_twice() {
     let info = machine(Layout::OneSocket, "").sensor("cpu:0", None).info().clone();
     let asked = Arc::default();
     let gone = Box::new(Gone(info, Arc::clone(&asked)));

@@ -15,6 +15,7 @@ use jouletree_meter::series::SeriesBuilder;
 use jouletree_meter::station::{Batch, Next, Options, Session, SessionError, Station, Watch};
 use jouletree_meter::{Anchors, Roots, Sensor};
 use jouletree_model::Nanos;
+use punctual::punctually;
 
 const MS: Nanos = Nanos(1_000_000);
 
@@ -111,6 +112,10 @@ fn sessions_of_different_periods_get_what_they_asked_for() {
 
 #[test]
 fn a_tree_has_shares_and_resources_until_the_very_end() {
+    punctually(is_watched_to_the_end);
+}
+
+fn is_watched_to_the_end() {
     let (station, _player, _folder) = station("package-0: 60W", Options::default());
     let busy = Busy::start();
     let mut session = station.watch(Watch { pid: Some(busy.0.id()), ..Watch::default() }).unwrap();
@@ -210,6 +215,10 @@ fn the_end_of_a_tree_is_seen_and_a_session_outlives_it() {
 /// Who hurries does not wait for the next batch that would come anyway, and loses nothing.
 #[test]
 fn a_session_can_be_hurried() {
+    punctually(hurries);
+}
+
+fn hurries() {
     let (station, player, _folder) = station("package-0: 60W", Options::default());
     let busy = Busy::start();
     let mut session = station.watch(Watch { pid: Some(busy.0.id()), ..Watch::default() }).unwrap();

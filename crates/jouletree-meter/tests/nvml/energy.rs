@@ -5,8 +5,8 @@ use std::time::Duration;
 use fake_nvml::{Gpu, Power};
 use jouletree_meter::{Mono, Reading, Sensor};
 use jouletree_model::{Kind, Nanos};
+use punctual::punctually;
 
-use super::punctual::punctually;
 use super::{Machine, milliseconds};
 
 const CONSTANT: Power = Power::Constant { watts: 120.0 };

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use fake_nvml::{Gpu, Hang, Power, Script};
 use jouletree_meter::slow::{DEADLINE, Deadlined};
 use jouletree_meter::{ReadError, Roots, Sensor, nvml};
+use punctual::punctually;
 
-use super::punctual::punctually;
 use super::{Machine, until};
 
 fn gpu() -> Gpu {

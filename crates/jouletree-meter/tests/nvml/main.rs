@@ -4,7 +4,6 @@
 
 mod energy;
 mod faults;
-mod punctual;
 mod usage;
 
 use std::time::{Duration, Instant};
