@@ -39,9 +39,10 @@ def found(folder: pathlib.Path) -> dict:
 @pytest.mark.skipif(importlib.util.find_spec("transformers") is None, reason="transformers is not installed")
 def test_a_transformer_is_measured_trained_on_and_predicted(tmp_path):
     sizes = ["--batch", "1,2", "--seq", "8", "--layers", "2", "--hidden", "64"]
-    done = calibrate(tmp_path, "bert", *sizes)
+    done = calibrate(tmp_path, "bert", *sizes, "--format", "json")
     assert done.returncode == 0, done.stderr
     calibration = found(tmp_path)
+    assert json.loads(done.stdout) == calibration
     assert [(tree["model"], tree["batch"], tree["sequence"]) for tree in calibration["trees"]] == [
         ("bert", 1, 8),
         ("bert", 2, 8),

@@ -251,6 +251,20 @@ def test_under_pytest(tmp_path):
 # The start itself
 
 
+@pytest.mark.parametrize("level, told", [("op", 1), ("call", 1), ("process", 0)])
+def test_a_python_that_is_too_old_is_told_once(tmp_path, level, told):
+    start = f"import sys; sys.version_info = (3, 8, 18); sys.path.insert(0, {str(AUTO)!r}); import sitecustomize"
+    environment = {**os.environ, "JOULETREE_TRACES": str(tmp_path), "JOULETREE_LEVEL": level}
+    for _ in range(2):
+        done = subprocess.run([PYTHON, "-S", "-c", start], env=environment, capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    folders = sorted(tmp_path.iterdir())
+    assert [folder.name for folder in folders] == ["python-3.8"] * told
+    for folder in folders:
+        assert "older than 3.9" in (folder / "warnings.txt").read_text()
+        assert json.loads((folder / "process.json").read_text())["python"] == "3.8"
+
+
 def test_their_sitecustomize_runs_once_and_is_the_one(tmp_path):
     theirs = tmp_path / "theirs"
     theirs.mkdir()

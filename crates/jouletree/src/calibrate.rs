@@ -14,11 +14,12 @@ use jouletree_predict::profile::Calibration;
 use serde::Serialize;
 
 use crate::cell::Cell;
+use crate::cli::InspectFormat;
 use crate::columns::{Columns, Keep};
 use crate::page::{Look, Page};
 use crate::reader::ReaderArgs;
 use crate::run::{Level, RunArgs};
-use crate::{print, print_warnings, run};
+use crate::{json, print, print_warnings, run};
 
 /// What `--help` shows.
 pub const EXAMPLES: &str = "\
@@ -83,6 +84,9 @@ pub struct CalibrateArgs {
     /// The Python that has PyTorch
     #[arg(long, default_value = "python3")]
     python: PathBuf,
+    /// How what was measured is written to standard output
+    #[arg(long, value_enum, default_value = "table")]
+    format: InspectFormat,
     #[command(flatten)]
     reader: ReaderArgs,
 }
@@ -141,7 +145,10 @@ pub fn run(arguments: CalibrateArgs) -> Result<ExitCode> {
     let status = run::run(&RunArgs::quiet(command, output.clone(), Level::Process, arguments.reader))?;
     if found.is_file() {
         let calibration = Calibration::read(&found)?;
-        print(&told(&calibration).written(Look::of_stdout()))?;
+        print(&match arguments.format {
+            InspectFormat::Table => told(&calibration).written(Look::of_stdout()),
+            InspectFormat::Json => json::written(&calibration)?,
+        })?;
         print_warnings(&calibration.warnings(&output.display().to_string()));
         eprintln!("jouletree: kept in {}; now: jouletree train {0} -o profile.json", output.display());
     }

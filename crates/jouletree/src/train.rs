@@ -7,17 +7,19 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use jouletree_model::{Footprint, Kind, Pass, Warning};
-use jouletree_predict::irene::Level;
+use jouletree_predict::irene::{Level, TreePredictor};
 use jouletree_predict::profile::{
-    Calibration, DeviceConstants, Profile, TrainingTree, measured_passes, optimizer_per_parameter,
+    Calibration, DeviceConstants, Profile, TrainedOn, TrainingTree, measured_passes, optimizer_per_parameter,
 };
 use jouletree_run::RunFolder;
+use serde::Serialize;
 
 use crate::cell::Cell;
+use crate::cli::InspectFormat;
 use crate::columns::Columns;
 use crate::page::{Look, Page};
 use crate::partial::Partial;
-use crate::{Outcome, print, print_warnings};
+use crate::{Outcome, json, print, print_warnings};
 
 /// What `--help` shows.
 pub const EXAMPLES: &str = "\
@@ -35,6 +37,46 @@ pub struct TrainArgs {
     /// The profile; one that is there is replaced
     #[arg(short, long, value_name = "FILE", default_value = "profile.json")]
     output: PathBuf,
+    /// How what was learned is written to standard output
+    #[arg(long, value_enum, default_value = "table")]
+    format: InspectFormat,
+}
+
+/// What was learned, for programs.
+#[derive(Serialize)]
+struct Training<'a> {
+    profile: String,
+    trained_on_kind: Kind,
+    trained_on: &'a [TrainedOn],
+    passes: Vec<TrainedPass>,
+    optimizer_j_per_parameter: Option<f64>,
+    devices: Vec<TrainedDevice<'a>>,
+    warnings: &'a [Warning],
+}
+
+/// The predictor of a pass; errors are those of what was left out of the fit, as shares.
+#[derive(Serialize)]
+struct TrainedPass {
+    pass: Pass,
+    primitives_error: Option<f64>,
+    modules_error: Option<f64>,
+    models_error: Option<f64>,
+    glue: Vec<GlueTerm>,
+    gain: Option<f64>,
+    rest_w: Option<f64>,
+}
+
+/// What modules take beside their primitives, for each of something.
+#[derive(Serialize)]
+struct GlueTerm {
+    for_each: &'static str,
+    energy_j: f64,
+}
+
+#[derive(Serialize)]
+struct TrainedDevice<'a> {
+    device: &'a str,
+    standby_w: Option<f64>,
 }
 
 /// What runs taught, before it is put together.
@@ -65,8 +107,6 @@ pub fn run(arguments: &TrainArgs) -> Result<Outcome> {
     let partial = Partial::beside(&arguments.output)?;
     partial.file().write_all(&text).with_context(|| format!("cannot write {}", arguments.output.display()))?;
     partial.become_whole(&arguments.output)?;
-    print(&told(&profile).written(Look::of_stdout()))?;
-    eprintln!("jouletree: wrote {}", arguments.output.display());
     let mut said = Vec::new();
     lessons.warnings.retain(|warning| {
         !said.contains(warning) && {
@@ -74,6 +114,11 @@ pub fn run(arguments: &TrainArgs) -> Result<Outcome> {
             true
         }
     });
+    print(&match arguments.format {
+        InspectFormat::Table => told(&profile).written(Look::of_stdout()),
+        InspectFormat::Json => json::written(&Training::of(&profile, &arguments.output, &lessons.warnings))?,
+    })?;
+    eprintln!("jouletree: wrote {}", arguments.output.display());
     print_warnings(&lessons.warnings);
     Ok(Outcome { warnings: lessons.warnings, strict: false })
 }
@@ -134,6 +179,35 @@ impl Lessons {
         match self.devices.iter_mut().find(|known| known.device == device) {
             Some(known) => known.standby_w = known.standby_w.or(standby_w),
             None => self.devices.push(DeviceConstants { device, standby_w }),
+        }
+    }
+}
+
+impl<'a> Training<'a> {
+    fn of(profile: &'a Profile, output: &Path, warnings: &'a [Warning]) -> Training<'a> {
+        let device =
+            |device: &'a DeviceConstants| TrainedDevice { device: &device.device, standby_w: device.standby_w };
+        let pass = |(pass, predictor): (&Pass, &TreePredictor)| TrainedPass {
+            pass: *pass,
+            primitives_error: predictor.left_out_error(Level::Leaf),
+            modules_error: predictor.left_out_error(Level::Module),
+            models_error: predictor.left_out_error(Level::Model),
+            glue: predictor
+                .glue()
+                .coefficients()
+                .map(|(for_each, energy)| GlueTerm { for_each, energy_j: energy.0 })
+                .collect(),
+            gain: predictor.law().map(|law| law.gain),
+            rest_w: predictor.law().map(|law| law.rest.0),
+        };
+        Training {
+            profile: output.display().to_string(),
+            trained_on_kind: profile.trained_on_kind,
+            trained_on: &profile.trained_on,
+            passes: profile.passes.iter().map(pass).collect(),
+            optimizer_j_per_parameter: profile.optimizer_j_per_parameter,
+            devices: profile.devices.iter().map(device).collect(),
+            warnings,
         }
     }
 }

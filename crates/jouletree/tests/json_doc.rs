@@ -254,7 +254,14 @@ fn predicted_by_profile(files: &Files, keys: &mut BTreeMap<String, BTreeSet<Stri
     };
     files.write("calibration.json", calibrated::calibration().to_string());
     let (folder, profile) = (files.path(""), files.path("profile.json"));
-    run(["train", &folder, "-o", &profile]).ok();
+    let training = run(["train", &folder, "-o", &profile, "--format", "json"]).json();
+    note("Training", &training);
+    list(&training, "trained_on").iter().for_each(|tree| note("Trained tree", tree));
+    list(&training, "devices").iter().for_each(|device| note("Trained device", device));
+    for pass in list(&training, "passes") {
+        note("Trained pass", pass);
+        list(pass, "glue").iter().for_each(|term| note("Glue term", term));
+    }
     let prediction = run(["predict", "bert", "--layers", "2", "--profile", &profile, "--format", "json"]).json();
     note("Prediction", &prediction);
     note("Profile", &prediction["profile"]);

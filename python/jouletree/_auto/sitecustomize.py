@@ -9,6 +9,7 @@ import sys
 
 def _begin():
     if sys.version_info < (3, 9):
+        _too_old()
         return
     try:
         from jouletree._start import start
@@ -17,6 +18,24 @@ def _begin():
     except Exception as error:  # the user's program matters more than its recording
         if not os.environ.get("JOULETREE_QUIET"):
             sys.stderr.write("jouletree: this process is recorded without its operations: %s\n" % (error,))
+
+
+def _too_old():
+    """Says once, at the end of the run, that processes of this Python are recorded without their operations."""
+    traces = os.environ.get("JOULETREE_TRACES")
+    if not traces or os.environ.get("JOULETREE_LEVEL") == "process":
+        return
+    version = "%d.%d" % tuple(sys.version_info[:2])
+    folder = os.path.join(traces, "python-" + version)
+    try:
+        os.mkdir(folder)
+        with open(os.path.join(folder, "process.json"), "w") as file:
+            file.write('{"pid": %d, "python": "%s"}' % (os.getpid(), version))
+        with open(os.path.join(folder, "warnings.txt"), "w") as file:
+            file.write("Python %s is older than 3.9: power is recorded, but no operations, steps or calls\n" % (version,))
+    except (OSError, IOError):
+        # Another process has said it, or there is no room to.
+        pass
 
 
 def _others():
