@@ -72,6 +72,11 @@ class Run:
         rows = self.manifest["recording"]["balance"]
         return sum(row["parts"]["ours_j"] for row in rows if row["domain"] is None and row["parts"])
 
+    def disturbance(self) -> float:
+        """What other programs used beside the tree and its recorder, for each joule of the tree."""
+        parts = [row["parts"] for row in self.manifest["recording"]["balance"] if row["domain"] is None and row["parts"]]
+        return sum(part["others_j"] - part["own_j"] for part in parts) / self.ours()
+
     def recorded(self) -> float:
         """What it used during the steps whose operations were recorded."""
         return sum(row["measured_j"] - row["outside_trace_j"] for row in self.result["devices"])
@@ -135,9 +140,17 @@ def test_twelve_equal_layers_use_about_the_same(example: Example, tmp_path: path
     if not example.is_here():
         pytest.skip(f"{example.framework} is not installed here")
     more = ["--stage", "pre-training"] if "estimator" in example.script else []
-    run = recorded(tmp_path / "run", example, "--layers", "12", "--hidden", "128", "--seq", "64", "--steps", "20", *more)
     prefix = BERTS[example.script]
-    layers = {path: energy for path, energy in run.by_layer(prefix.count("/") + 1).items() if path.startswith(prefix)}
-    assert len(layers) == 12, sorted(layers)
-    print(f"{example}: layers differ by a factor of {max(layers.values()) / min(layers.values()):.2f}")
-    assert max(layers.values()) <= 1.5 * min(layers.values()), layers
+    # Who shares the processors with others while a layer runs takes longer in it: a run beside others proves nothing
+    # against equal layers, and is done again. What differs on a machine of our own stays.
+    for attempt in range(4):
+        size = ["--layers", "12", "--hidden", "128", "--seq", "64", "--steps", "20"]
+        run = recorded(tmp_path / f"run-{attempt}", example, *size, *more)
+        by_layer = run.by_layer(prefix.count("/") + 1)
+        layers = {path: energy for path, energy in by_layer.items() if path.startswith(prefix)}
+        assert len(layers) == 12, sorted(layers)
+        factor, beside = max(layers.values()) / min(layers.values()), run.disturbance()
+        print(f"{example}: layers differ by a factor of {factor:.2f}, beside {100 * beside:.1f} % of other programs")
+        if factor <= 1.5 or beside < 0.1:
+            break
+    assert factor <= 1.5, layers
