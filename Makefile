@@ -32,6 +32,10 @@ test-rust: toolchain
 tested-binary: toolchain
 	$(CARGO) test --workspace --locked --no-run
 
+.PHONY: environments
+environments: python ## Fetch the Python environments that tests use
+	@for name in $(ENVIRONMENTS) browser; do $(PYTHON) tools/environment.py $$name >/dev/null || exit 1; done
+
 # With real frameworks and trackers, each in an environment of its own that is kept in the user's cache folder. What does
 # not need the older TensorFlow runs once, beside the newer frameworks. PYTEST passes arguments on:
 # make test-python PYTEST='-k torch'; what it selects need not be in every environment (5).
@@ -46,7 +50,7 @@ test-python: tested-binary python
 		*) tests='python/tests --ignore-glob=*/test_compat_*' ;; \
 		esac; \
 		echo "tests in environment $$name"; \
-		JOULETREE_BINARY='$(abspath $(TARGET_DIR))/debug/jouletree' $$environment -m pytest -q -p no:cacheprovider \
+		JOULETREE_BINARY='$(abspath $(TARGET_DIR))/debug/jouletree' $$environment -m pytest -q --durations=10 -p no:cacheprovider \
 			$$tests $(PYTEST) $(if $(PYTEST),|| [ $$? = 5 ]) || exit 1; \
 	done
 
