@@ -5,12 +5,15 @@ mod branches;
 mod classes;
 mod containers;
 mod functions;
+mod modules;
 
 use rustc_hash::FxHashMap;
 
+use crate::links::Links;
 use crate::scopes::{Binding, Scopes};
 use crate::tree::*;
 use crate::values::{PathId, Paths, Values};
+use crate::walk::Program;
 
 /// What is inside of a container.
 #[derive(Debug, Default, Clone)]
@@ -31,8 +34,8 @@ pub(crate) enum Made {
     Yields(u32),
     /// `*args` or `**kwargs` of a function.
     Extra(u32, bool),
-    /// What a built-in function makes, by where it is called.
-    By(u32, u8),
+    /// What a built-in function makes, by the file and where it is called.
+    By(usize, u32, u8),
 }
 
 /// An argument as it is passed.
@@ -58,6 +61,10 @@ pub(crate) struct Knowledge<'a> {
     /// What assignments have overwritten, so that branches can be undone.
     log: Vec<Overwritten<'a>>,
     libraries: &'a [String],
+    /// Which names of modules are files of the program.
+    pub links: &'a Links,
+    /// The file that is walked.
+    pub file: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -74,15 +81,18 @@ type Outcome<'a> = FxHashMap<(usize, &'a str), (Binding, Binding)>;
 pub(crate) const STAR: &str = ".*.";
 
 impl<'a> Knowledge<'a> {
-    pub fn new(module: &'a Module, libraries: &'a [String]) -> Knowledge<'a> {
+    pub fn new(program: &Program<'a>, libraries: &'a [String]) -> Knowledge<'a> {
+        let counts = &program.counts;
         Knowledge {
-            scopes: Scopes::of(module),
+            scopes: Scopes::of(&program.modules, counts),
             paths: Paths::default(),
-            containers: vec![Container::default(); module.displays],
+            containers: vec![Container::default(); counts.displays],
             made: FxHashMap::default(),
             is_new: false,
             log: Vec::new(),
             libraries,
+            links: program.links,
+            file: 0,
         }
     }
 

@@ -15,6 +15,8 @@ pub(crate) enum Value {
         path: PathId,
         is_object: bool,
     },
+    /// A file of the program, or a folder of such files.
+    Module(u32),
     /// A class of the program.
     Class(u32),
     Instance(u32),

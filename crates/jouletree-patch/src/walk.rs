@@ -11,8 +11,10 @@ mod statements;
 mod targets;
 mod tracing;
 
+use rustc_hash::FxHashSet;
+
+use crate::links::Links;
 use crate::resolve::Knowledge;
-use crate::scopes::MODULE;
 use crate::tree::*;
 
 /// How often a program is walked at most. Each walk follows a value at least one function further.
@@ -30,25 +32,42 @@ pub(crate) struct Found {
     pub reason: Option<String>,
 }
 
-/// Finds the calls of libraries, in the order of the text; of a chain the first call comes first.
-pub(crate) fn find(module: &Module, libraries: &[String]) -> Vec<Found> {
+/// The files of a program.
+pub(crate) struct Program<'a> {
+    pub modules: Vec<&'a Module>,
+    pub counts: Counts,
+    pub links: &'a Links,
+}
+
+/// Finds the calls of libraries in the files that take part, in the order of the text; of a chain the first call comes
+/// first. Files that have nothing to do with each other are walked apart.
+pub(crate) fn find(program: &Program<'_>, libraries: &[String], takes_part: &[bool]) -> Vec<Vec<Found>> {
     let mut walk = Walk {
-        known: Knowledge::new(module, libraries),
-        scope: MODULE,
+        known: Knowledge::new(program, libraries),
+        scope: 0,
         function: None,
         class: None,
         left: None,
         found: None,
-        imports_library: false,
+        imports_library: FxHashSet::default(),
     };
-    walk.learn(module);
-    walk.known.hand_parameters();
-    walk.learn(module);
-    walk.found = Some(Vec::new());
-    walk.all(module);
-    let mut found = walk.found.unwrap_or_default();
-    found.sort_by_key(|site| (site.span.start, site.span.end));
-    found
+    let mut all: Vec<Vec<Found>> = program.modules.iter().map(|_| Vec::new()).collect();
+    for together in program.links.groups(takes_part) {
+        let modules: Vec<(usize, &Module)> =
+            together.iter().filter_map(|file| Some((*file, *program.modules.get(*file)?))).collect();
+        walk.learn(&modules);
+        modules.iter().for_each(|(_, module)| walk.known.hand_parameters(module.functions.clone()));
+        walk.learn(&modules);
+        for (file, module) in modules {
+            if let Some(place) = all.get_mut(file) {
+                walk.found = Some(Vec::new());
+                walk.file(file, module);
+                *place = walk.found.take().unwrap_or_default();
+                place.sort_by_key(|site| (site.span.start, site.span.end));
+            }
+        }
+    }
+    all
 }
 
 struct Walk<'a> {
@@ -62,24 +81,26 @@ struct Walk<'a> {
     left: Option<&'static str>,
     /// Calls, once everything is known.
     found: Option<Vec<Found>>,
-    imports_library: bool,
+    /// The files that import a library.
+    imports_library: FxHashSet<usize>,
 }
 
 impl<'a> Walk<'a> {
-    fn learn(&mut self, module: &'a Module) {
+    fn learn(&mut self, modules: &[(usize, &'a Module)]) {
         for _ in 0..MOST_WALKS {
             self.known.is_new = false;
-            self.all(module);
+            modules.iter().for_each(|(file, module)| self.file(*file, module));
             if !self.known.is_new {
                 break;
             }
         }
     }
 
-    fn all(&mut self, module: &'a Module) {
-        self.known.begin(MODULE);
+    fn file(&mut self, file: usize, module: &'a Module) {
+        (self.known.file, self.scope) = (file, file);
+        self.known.begin(file);
         self.body(&module.body);
-        for index in 0..self.known.scopes.functions.len() {
+        for index in module.functions.clone() {
             self.function_body(index as u32);
         }
     }

@@ -55,7 +55,7 @@ impl<'a> Knowledge<'a> {
 
     /// At the head of a loop its own assignments may have happened.
     pub fn enter_loop(&mut self, scope: usize, start: u32) {
-        let names = self.scopes.loops.remove(&start).unwrap_or_default();
+        let names = self.scopes.loops.remove(&(self.file, start)).unwrap_or_default();
         for name in &names {
             if let Some(binding) = self.binding(scope, name)
                 && binding.is_assigned
@@ -65,6 +65,6 @@ impl<'a> Knowledge<'a> {
                 self.log.push(Overwritten { scope, name, before });
             }
         }
-        self.scopes.loops.insert(start, names);
+        self.scopes.loops.insert((self.file, start), names);
     }
 }

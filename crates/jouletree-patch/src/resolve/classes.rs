@@ -119,6 +119,9 @@ impl<'a> Knowledge<'a> {
                     let above = self.ancestry(class).split_off(1);
                     found.join(&self.class_member(&above, class, member, true));
                 }
+                Value::Module(module) => {
+                    found.join(&self.module_member(module, member).unwrap_or_default());
+                }
                 Value::Function(_) | Value::Method(_) | Value::Container(_) => {}
             }
         }
@@ -166,6 +169,11 @@ impl<'a> Knowledge<'a> {
     /// `values.member = …`.
     pub fn set_attribute(&mut self, values: &Values, member: &'a str, to: &Values) {
         for value in values.iter() {
+            if let Value::Module(module) = value
+                && let Some(file) = self.links.file(module)
+            {
+                self.learn(file, member, to);
+            }
             if let Value::Instance(class) | Value::Class(class) = value
                 && let Some(Some(facts)) = self.scopes.classes.get_mut(class as usize)
                 && (facts.attributes.entry(member).or_default().join(to))

@@ -14,14 +14,14 @@ impl<'a> Knowledge<'a> {
 
     /// A container that a built-in function makes, with elements.
     pub fn made_with(&mut self, at: u32, which: u8, elements: &Values) -> Value {
-        let container = self.container(Made::By(at, which));
+        let container = self.container(Made::By(self.file, at, which));
         self.put(container, elements);
         Value::Container(container)
     }
 
     /// A tuple that a built-in function makes.
     pub fn made_of(&mut self, at: u32, which: u8, slots: &[Values]) -> Value {
-        let container = self.container(Made::By(at, which));
+        let container = self.container(Made::By(self.file, at, which));
         self.put_slots(container, slots);
         Value::Container(container)
     }

@@ -1,8 +1,10 @@
 //! Functions: what flows into them and what they give, and which are traced.
 
+use std::ops::Range;
+
 use super::{Knowledge, Made, Passed};
 use crate::knowledge;
-use crate::scopes::{Binding, MODULE, ScopeKind};
+use crate::scopes::Binding;
 use crate::tree::*;
 use crate::values::{Value, Values};
 
@@ -45,16 +47,15 @@ impl<'a> Knowledge<'a> {
     /// Why code in a scope is traced, if it is.
     pub fn traced(&self, scope: usize) -> Option<&str> {
         let mut at = scope;
-        while at != MODULE {
-            let here = self.scopes.all.get(at)?;
-            if here.kind == ScopeKind::Function
-                && let Some(reason) = self.facts(at as u32 - 1).and_then(|facts| facts.traced.as_deref())
+        loop {
+            let here = self.scopes.all.get(at).filter(|here| at != here.module)?;
+            if let Some(function) = self.scopes.function_of(at)
+                && let Some(reason) = self.facts(function as u32).and_then(|facts| facts.traced.as_deref())
             {
                 return Some(reason);
             }
             at = here.parent;
         }
-        None
     }
 
     /// Lets arguments flow into parameters; the first `skip` of them are bound already.
@@ -135,8 +136,8 @@ impl<'a> Knowledge<'a> {
     }
 
     /// What parameters get that nothing in the program tells of, once everything else is known.
-    pub fn hand_parameters(&mut self) {
-        for function in 0..self.scopes.functions.len() as u32 {
+    pub fn hand_parameters(&mut self, functions: Range<usize>) {
+        for function in functions.start as u32..functions.end as u32 {
             let Some(facts) = self.facts(function) else { continue };
             let node = facts.node;
             let by_class = facts.class.and_then(|class| {

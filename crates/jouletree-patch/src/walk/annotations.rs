@@ -56,7 +56,7 @@ impl<'a> Walk<'a> {
     pub(super) fn annotation_text(&mut self, text: &'a str) -> Values {
         let mut parts = text.split('.');
         let Some(first) = parts.next() else { return Values::default() };
-        let mut values = self.known.read(self.scope, first).unwrap_or_default();
+        let mut values = self.name(first);
         for part in parts {
             values = self.known.attribute(&values, part);
         }

@@ -97,7 +97,7 @@ impl<'a> Walk<'a> {
                 self.known.made_with(at, 1, &content).into()
             }
             "dict" => {
-                let container = self.known.container(Made::By(at, 1));
+                let container = self.known.container(Made::By(self.known.file, at, 1));
                 if let Some(container) = self.known.containers.get_mut(container as usize) {
                     container.is_dictionary = true;
                 }
@@ -143,6 +143,10 @@ impl<'a> Walk<'a> {
             _ => {
                 let mut found = otherwise;
                 for value in of.iter() {
+                    if let Value::Module(module) = value {
+                        // A file used as a table of what it defines.
+                        found.join(&self.known.defined_in(module));
+                    }
                     let path = match value {
                         Value::Path { path, .. } => Some(path),
                         Value::Instance(class) => self.known.library_base(class),

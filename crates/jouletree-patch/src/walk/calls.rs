@@ -19,8 +19,9 @@ impl<'a> Walk<'a> {
             call.arguments.iter().map(|argument| (&argument.name, self.expr(&argument.value))).collect();
         self.note(expr, call, &callee);
         if let ExprKind::Name(name) = &call.callee.kind
-            && self.known.scopes.find(self.scope, name).is_none()
             && knowledge::is_builtin(name)
+            && self.known.scopes.find(self.scope, name).is_none()
+            && callee.is_empty()
         {
             return self.builtin(name, call, &passed);
         }
@@ -41,6 +42,9 @@ impl<'a> Walk<'a> {
         if self.known.paths.name(*path) != "importlib.import_module" {
             return None;
         }
+        if let Some(module) = self.known.links.module(self.known.file, module) {
+            return Some(Value::Module(module));
+        }
         let path = self.known.paths.id(module);
         Some(Value::Path { path, is_object: false })
     }
@@ -56,7 +60,7 @@ impl<'a> Walk<'a> {
                 Value::Function(function) => self.apply_function(function, passed, 0),
                 Value::Method(function) => self.apply_function(function, passed, 1),
                 Value::Computed(_) => value.into(),
-                Value::Container(_) | Value::Super(_) => Values::default(),
+                Value::Container(_) | Value::Super(_) | Value::Module(_) => Values::default(),
             };
             result.join(&given);
         }

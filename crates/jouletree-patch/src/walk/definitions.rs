@@ -2,7 +2,6 @@
 
 use super::Walk;
 use crate::resolve::{Access, Made};
-use crate::scopes::MODULE;
 use crate::tree::*;
 use crate::values::{Value, Values};
 
@@ -24,14 +23,13 @@ impl<'a> Walk<'a> {
 
     /// The class of the method around a nested function, whose `super()` it may use.
     pub(super) fn class_around(&self, mut scope: usize) -> Option<u32> {
-        while scope != MODULE {
-            let here = self.known.scopes.all.get(scope)?;
+        loop {
+            let here = self.known.scopes.all.get(scope).filter(|here| scope != here.module)?;
             if let Some(class) = self.known.scopes.class_of(scope) {
                 return Some(class as u32);
             }
             scope = here.parent;
         }
-        None
     }
 
     pub(super) fn bind_self(&mut self, index: u32, node: &'a Function, scope: usize) {
@@ -106,7 +104,11 @@ impl<'a> Walk<'a> {
             }
         }
         if let Some(Some(facts)) = self.known.scopes.classes.get_mut(class.index) {
-            facts.bases = bases;
+            let is_same = |(old, new): (&Values, &Values)| old.as_slice() == new.as_slice();
+            if facts.bases.len() != bases.len() || !facts.bases.iter().zip(&bases).all(is_same) {
+                facts.bases = bases;
+                self.known.is_new = true;
+            }
         }
         let scope = self.known.scopes.of_class(class.index);
         self.known.scopes.all.get_mut(scope).iter_mut().for_each(|scope| {

@@ -1,8 +1,7 @@
 //! What expressions stand for, calls aside.
 
 use super::Walk;
-use crate::knowledge;
-use crate::resolve::{Made, STAR};
+use crate::resolve::Made;
 use crate::scopes::each_part;
 use crate::syntax::with_stack;
 use crate::tree::*;
@@ -122,14 +121,7 @@ impl<'a> Walk<'a> {
         if let Some(values) = self.known.read(self.scope, name) {
             return values;
         }
-        let library = |star: &&&str| self.known.is_library_name(star);
-        match self.known.scopes.stars.iter().find(library) {
-            Some(star) if !knowledge::is_builtin(name) => {
-                let path = format!("{star}{STAR}{name}");
-                Value::Computed(self.known.paths.id(&path)).into()
-            }
-            _ => Values::default(),
-        }
+        self.known.imported_by_star(self.known.file, name).unwrap_or_default()
     }
 
     pub(super) fn yields(&mut self, values: &Values) {

@@ -60,13 +60,14 @@ impl<'a> Walk<'a> {
     /// A method of something that is passed in from elsewhere, and that frameworks have.
     pub(super) fn judge_unknown(&self, call: &'a Call, callee: &Values) -> Option<(String, Option<String>)> {
         let ExprKind::Attribute(receiver, method) = &call.callee.kind else { return None };
-        if !callee.is_empty() || !self.imports_library || !knowledge::is_telling(method) {
+        if !callee.is_empty() || !self.imports_library.contains(&self.known.file) || !knowledge::is_telling(method)
+        {
             return None;
         }
         let ExprKind::Name(name) = &receiver.kind else { return None };
         self.known
             .is_unknown_parameter(self.scope, name)
-            .then(|| (format!("?.{method}"), Some(format!("nothing in this file says what `{name}` is"))))
+            .then(|| (format!("?.{method}"), Some(format!("nothing here says what `{name}` is"))))
     }
 
     /// The name of a library's thing as it is called.
