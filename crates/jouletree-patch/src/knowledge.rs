@@ -157,6 +157,12 @@ const PLAIN_ATTRIBUTES: &[&str] = &[
     "metrics_names",
 ];
 
+/// The types of tensors.
+const TENSORS: &[&str] = &["torch.Tensor", "tensorflow.Tensor", "jax.Array"];
+
+/// What containers have and tensors have not.
+const NO_TENSORS: &[&str] = &["append", "extend", "get", "insert", "items", "keys", "pop", "update"];
+
 /// Foreign functions that hand on what they are given, or something with the same elements.
 const HANDS_ON: &[&str] = &[
     "copy.copy",
@@ -392,6 +398,16 @@ pub(crate) fn handed_by_tracer(path: &str) -> Option<&'static str> {
 /// What a function that traces nothing hands to the functions it is given.
 pub(crate) fn handed_to_functions(path: &str) -> Option<&'static str> {
     path.starts_with("torch.autograd.functional.").then_some("torch.Tensor")
+}
+
+/// Whether a path is the type of a framework's tensors.
+pub(crate) fn is_tensor(path: &str) -> bool {
+    TENSORS.contains(&path)
+}
+
+/// Whether a tensor has no such attribute, though what may as well be a list or a dictionary has.
+pub(crate) fn is_no_tensors(path: &str, attribute: &str) -> bool {
+    is_tensor(path) && NO_TENSORS.contains(&attribute)
 }
 
 /// Whether what a call gives is Python's or NumPy's own.

@@ -34,7 +34,7 @@ mod walk;
 pub use error::PatchError;
 pub use notebook::{patch_notebook, unpatched_notebook};
 pub use patch::{Edit, Patch, Site, patch_script};
-pub use project::{Files, Patched, Project};
+pub use project::{Files, NoFiles, Patched, Project};
 pub use undo::unpatched_script;
 
 /// Whose calls are looked for when nothing is said, each with its sub-packages.

@@ -13,8 +13,8 @@ use crate::walk::{self, Found, Program};
 use crate::{Level, Mode, Options, PatchError};
 
 /// So many files are read because others import them, and so many bytes; those that are nearest come first.
-const MOST_FILES: usize = 1_000;
-const MOST_BYTES: usize = 16_000_000;
+const MOST_FILES: usize = 500;
+const MOST_BYTES: usize = 4_000_000;
 
 /// Where files come from that others import.
 pub trait Files {
@@ -27,8 +27,9 @@ pub trait Files {
     }
 }
 
-/// Nobody imports anything.
-struct NoFiles;
+/// No files: what a program imports is left alone.
+#[derive(Debug, Clone, Copy)]
+pub struct NoFiles;
 
 impl Files for NoFiles {
     fn read(&self, _: &Path) -> Option<Vec<u8>> {

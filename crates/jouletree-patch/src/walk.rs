@@ -56,8 +56,11 @@ pub(crate) fn find(program: &Program<'_>, libraries: &[String], takes_part: &[bo
         let modules: Vec<(usize, &Module)> =
             together.iter().filter_map(|file| Some((*file, *program.modules.get(*file)?))).collect();
         walk.learn(&modules);
+        walk.known.is_new = false;
         modules.iter().for_each(|(_, module)| walk.known.hand_parameters(module.functions.clone()));
-        walk.learn(&modules);
+        if walk.known.is_new {
+            walk.learn(&modules);
+        }
         for (file, module) in modules {
             if let Some(place) = all.get_mut(file) {
                 walk.found = Some(Vec::new());
@@ -86,11 +89,28 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
+    /// Walks files until none has anything to tell that the others do not know. Results flow from what is imported to who
+    /// imports it, arguments the other way: so they are walked in both orders.
     fn learn(&mut self, modules: &[(usize, &'a Module)]) {
-        for _ in 0..MOST_WALKS {
-            self.known.is_new = false;
-            modules.iter().for_each(|(file, module)| self.file(*file, module));
-            if !self.known.is_new {
+        let mut news = 0_usize;
+        let mut known: Vec<Option<usize>> = vec![None; modules.len()];
+        for walk in 0..MOST_WALKS {
+            let mut is_done = true;
+            for step in 0..modules.len() {
+                let number = if walk % 2 == 0 { step } else { modules.len() - 1 - step };
+                let (Some((file, module)), Some(known)) = (modules.get(number), known.get_mut(number)) else {
+                    continue;
+                };
+                if *known == Some(news) {
+                    continue;
+                }
+                *known = Some(news);
+                is_done = false;
+                self.known.is_new = false;
+                self.file(*file, module);
+                news += usize::from(self.known.is_new);
+            }
+            if is_done {
                 break;
             }
         }

@@ -101,6 +101,7 @@ impl<'a> Knowledge<'a> {
         for value in values.iter() {
             match value {
                 Value::Path { .. } if knowledge::is_plain_attribute(member) => {}
+                Value::Path { path, .. } if knowledge::is_no_tensors(self.paths.name(path), member) => {}
                 Value::Path { path, .. } => {
                     let path = self.paths.member(path, member);
                     found.add(Value::Path { path, is_object: false });

@@ -1,6 +1,7 @@
 //! What is inside of containers and comes out of them.
 
 use super::{Container, Knowledge, Made};
+use crate::knowledge;
 use crate::tree::*;
 use crate::values::{PathId, Value, Values};
 
@@ -166,7 +167,7 @@ impl<'a> Knowledge<'a> {
                     }
                 }
                 // A part of a tensor is one.
-                Value::Path { path, is_object: true } if self.paths.name(path).ends_with("Tensor") => {
+                Value::Path { path, is_object: true } if knowledge::is_tensor(self.paths.name(path)) => {
                     found.add(value);
                 }
                 value => {

@@ -1,6 +1,7 @@
 //! Functions and classes where they are defined: decorators, parameters, bases.
 
 use super::Walk;
+use crate::knowledge;
 use crate::resolve::{Access, Made};
 use crate::tree::*;
 use crate::values::{Value, Values};
@@ -58,6 +59,8 @@ impl<'a> Walk<'a> {
                     given = Values::from(tracer).joined(&given);
                 }
             }
+            let compiled = self.decorate(&values, Value::Function(index), decorator);
+            given = compiled.joined(&given);
         }
         self.parameters(function);
         if let Some(returns) = &function.returns {
@@ -67,6 +70,19 @@ impl<'a> Walk<'a> {
             }
         }
         self.known.assign(self.scope, &function.name, given);
+    }
+
+    /// Lets the program's own decorators have what they decorate: they may keep it in a table. What they give is taken to be
+    /// the same thing, unless it is what a library has compiled.
+    fn decorate(&mut self, decorators: &Values, decorated: Value, at: &Expr) -> Values {
+        let is_own = |value: &Value| matches!(value, Value::Function(_) | Value::Method(_) | Value::Instance(_));
+        let own: Values = decorators.iter().filter(is_own).collect();
+        let given = self.apply(&own, &[(&ArgumentName::Positional, decorated.into())], at.span.start);
+        let is_compiled = |value: &Value| match value {
+            Value::Path { path, is_object: true } => knowledge::is_tracer(self.known.paths.name(*path)),
+            _ => false,
+        };
+        given.iter().filter(is_compiled).collect()
     }
 
     pub(super) fn parameters(&mut self, function: &'a Function) {
@@ -94,7 +110,9 @@ impl<'a> Walk<'a> {
     pub(super) fn class(&mut self, class: &'a Class) {
         let mut tracers = Values::default();
         for decorator in &class.decorators {
-            tracers.join(&self.left_alone("decorator", |walk| walk.expr(decorator)));
+            let values = self.left_alone("decorator", |walk| walk.expr(decorator));
+            self.decorate(&values, Value::Class(class.index as u32), decorator);
+            tracers.join(&values);
         }
         let mut bases = Vec::new();
         for argument in &class.arguments {
