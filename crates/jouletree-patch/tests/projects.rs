@@ -400,3 +400,46 @@ fn the_digest_tells_tables_of_sites_apart() {
     assert_ne!(with, digest(&[]), "the same file has other sites without its neighbour");
     assert_eq!(with, digest(&[("model.py", MODEL)]));
 }
+
+#[test]
+fn a_table_is_filled_by_decorators_in_other_files() {
+    let files = [
+        ("main.py", "import models\nfrom registry import create\nnet = create('a')\nnet.eval()\nnet(1)\n"),
+        (
+            "registry.py",
+            "ALL = {}\ndef register(name):\n  def wrap(cls):\n    ALL[name] = cls\n    return cls\n  return wrap\n\
+             def create(name, **k):\n  return ALL[name](**k)\n",
+        ),
+        (
+            "models.py",
+            "from torch import nn\nfrom registry import register\n@register('a')\nclass A(nn.Module): pass\n",
+        ),
+    ];
+    assert_eq!(calls("main.py", &files), ["4: torch.nn.Module.eval", "5: torch.nn.Module.__call__"]);
+    assert_eq!(calls_among("registry.py", &["main.py"], &files), ["8: torch.nn.Module"]);
+}
+
+#[test]
+fn a_decorator_of_another_file_may_compile() {
+    let files = [
+        ("main.py", "import tensorflow as tf\nfrom tools import fast\n@fast\ndef f(x): return tf.abs(x)\nf(1)\n"),
+        ("tools.py", "import tensorflow as tf\ndef fast(f): return tf.function(f)\n"),
+    ];
+    assert_eq!(calls("main.py", &files), ["4: -tensorflow.abs", "5: tensorflow.function.__call__"]);
+}
+
+#[test]
+fn values_flow_through_many_files_in_both_directions() {
+    let mut files: Vec<(String, String)> = (1..60)
+        .map(|n| {
+            let before = n - 1;
+            let text = format!("import m{before}\ndef give(x): return m{before}.give(x)\ndef take(x): x.fit(1)\n");
+            (format!("m{n}.py"), text)
+        })
+        .collect();
+    files.push(("m0.py".to_owned(), "def give(x):\n  x.compile()\n  return x\n".to_owned()));
+    files.push(("main.py".to_owned(), "import keras, m59\nm59.give(keras.Sequential()).fit(2)\n".to_owned()));
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    assert_eq!(calls("main.py", &files), ["2: keras.Sequential.fit", "2: keras.Sequential"]);
+    assert_eq!(calls_among("m0.py", &["main.py"], &files), ["2: keras.Sequential.compile"]);
+}

@@ -140,15 +140,18 @@ impl<'a> Knowledge<'a> {
         for function in functions.start as u32..functions.end as u32 {
             let Some(facts) = self.facts(function) else { continue };
             let node = facts.node;
-            let by_class = facts.class.and_then(|class| {
-                let base = self.library_base(class as u32)?;
-                knowledge::handed_parameter(self.paths.name(base), &node.name)
-            });
-            let Some(handed) = facts.handed.or(by_class) else { continue };
-            let path = self.paths.id(handed);
-            let value = self.object(path).into();
+            let (handed, class) = (facts.handed, facts.class);
+            let base = class.and_then(|class| self.library_base(class as u32));
+            if handed.is_none() && base.is_none() {
+                continue;
+            }
+            let base = base.map(|base| self.paths.name(base).to_owned()).unwrap_or_default();
             let scope = self.scopes.of_function(function as usize);
             for parameter in &node.parameters {
+                let by_class = || knowledge::handed_parameter(&base, &node.name, &parameter.name);
+                let Some(handed) = handed.or_else(by_class) else { continue };
+                let path = self.paths.id(handed);
+                let value = self.object(path).into();
                 let is_known = |binding: &Binding| !binding.ever.is_empty();
                 let known = self.scopes.all.get(scope).and_then(|scope| scope.names.get(&*parameter.name));
                 let is_plain = matches!(parameter.kind, ParameterKind::Star | ParameterKind::DoubleStar)

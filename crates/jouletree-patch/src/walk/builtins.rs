@@ -44,7 +44,7 @@ impl<'a> Walk<'a> {
                 }
                 _ => {}
             }
-            if matches!(method, "get" | "pop" | "popleft" | "setdefault" | "__getitem__") {
+            if matches!(method, "get" | "pop" | "popleft" | "setdefault" | "result" | "__getitem__") {
                 let key = call.arguments.first().map(|argument| &argument.value);
                 let text =
                     key.and_then(|key| if let ExprKind::Text(text) = &key.kind { Some(&**text) } else { None });

@@ -1,7 +1,7 @@
 //! What calls give, and what flows into the functions and classes that are called.
 
 use super::Walk;
-use crate::knowledge;
+use crate::knowledge::{self, Calls};
 use crate::resolve::Passed;
 use crate::tree::*;
 use crate::values::{PathId, Value, Values};
@@ -146,17 +146,30 @@ impl<'a> Walk<'a> {
             return passed.iter().take(1).fold(Values::default(), |all, (_, values)| all.joined(values));
         }
         match name.as_str() {
-            "asyncio.gather" | "itertools.chain" => {
+            "asyncio.gather" | "itertools.chain" | "itertools.chain.from_iterable" => {
                 let mut all = Values::default();
                 for (argument, values) in passed {
                     let is_star = **argument == ArgumentName::Star;
                     all.join(&if is_star { self.known.elements(values) } else { *values });
                 }
-                let all = if name == "itertools.chain" { self.known.elements(&all) } else { all };
+                let all = match name.as_str() {
+                    "itertools.chain" => self.known.elements(&all),
+                    "itertools.chain.from_iterable" => {
+                        let inner = self.known.elements(&all);
+                        self.known.elements(&inner)
+                    }
+                    _ => all,
+                };
                 return self.known.made_with(at, 1, &all).into();
             }
+            "dataclasses.field" | "attr.ib" | "attrs.field" => return self.field(passed, at),
             "typing.cast" => return passed.get(1).map(|(_, values)| *values).unwrap_or_default(),
             _ => {}
+        }
+        if let Some(how) = knowledge::calls_given(&name) {
+            let given = self.calls_given(how, passed, at);
+            // What a library starts is the library's.
+            return if self.known.is_library(path) { self.object_of(path).into() } else { given };
         }
         if self.known.traced(self.scope).is_some() {
             self.trace_passed(passed);
@@ -180,5 +193,67 @@ impl<'a> Walk<'a> {
             return Values::default();
         }
         self.object_of(path).into()
+    }
+
+    /// The default of a dataclass's field.
+    fn field(&mut self, passed: &[Passed<'a>], at: u32) -> Values {
+        let mut found = Values::default();
+        for (name, values) in passed {
+            match name {
+                ArgumentName::Keyword(name) if &**name == "default" => {
+                    found.join(values);
+                }
+                ArgumentName::Keyword(name) if matches!(&**name, "default_factory" | "factory") => {
+                    found.join(&self.apply(values, &[], at));
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// A call of something that calls the function it is given.
+    fn calls_given(&mut self, how: Calls, passed: &[Passed<'a>], at: u32) -> Values {
+        let keyword = |wanted: &str| {
+            let is_wanted = |name: &ArgumentName| matches!(name, ArgumentName::Keyword(name) if **name == *wanted);
+            passed.iter().find(|(name, _)| is_wanted(name)).map(|(_, values)| *values)
+        };
+        let place = |place: usize| passed.get(place).filter(|(name, _)| **name == ArgumentName::Positional);
+        let first = place(0).map(|(_, values)| *values);
+        match how {
+            Calls::Later => {
+                let given = self.apply(&first.unwrap_or_default(), passed.get(1..).unwrap_or_default(), at);
+                // A future, which `result` opens.
+                self.known.made_with(at, 1, &given).into()
+            }
+            Calls::Awaited(place_of) => {
+                let function = place(place_of).map(|(_, values)| *values).unwrap_or_default();
+                self.apply(&function, passed.get(place_of + 1..).unwrap_or_default(), at)
+            }
+            Calls::Each => {
+                let elements: Vec<Values> =
+                    passed.iter().skip(1).map(|(_, values)| self.known.elements(values)).collect();
+                let inner: Vec<Passed<'a>> =
+                    elements.iter().map(|values| (&ArgumentName::Positional, *values)).collect();
+                let given = self.apply(&first.unwrap_or_default(), &inner, at);
+                self.known.made_with(at, 1, &given).into()
+            }
+            Calls::Target(known) => {
+                let function = keyword("target").or(keyword("fn")).or(first).unwrap_or_default();
+                let mut inner: Vec<Passed<'a>> = vec![(&ArgumentName::Positional, Values::default()); known];
+                let arguments = keyword("args").or_else(|| place(1).map(|(_, values)| *values));
+                inner.extend(arguments.map(|values| (&ArgumentName::Star, values)));
+                inner.extend(keyword("kwargs").map(|values| (&ArgumentName::DoubleStar, values)));
+                self.apply(&function, &inner, at);
+                Values::default()
+            }
+            Calls::Pairs => {
+                let over = place(1).map(|(_, values)| *values).unwrap_or_default();
+                let elements = self.known.elements(&over);
+                let two = [(&ArgumentName::Positional, elements); 2];
+                let given = self.apply(&first.unwrap_or_default(), &two, at);
+                elements.joined(&given)
+            }
+        }
     }
 }

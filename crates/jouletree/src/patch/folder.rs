@@ -79,7 +79,8 @@ fn patches(
         project.patched().into_iter().map(|one| (one.path, one)).collect();
     each(files, |file| {
         let path = from.join(file);
-        let one = patched.remove(root.join(file).as_path()).context("no file").map_err(|error| error.to_string())?;
+        let one =
+            patched.remove(root.join(file).as_path()).context("no file").map_err(|error| error.to_string())?;
         let patch = one.patch.map_err(|error| located(&path, &error))?;
         patch.notes.iter().for_each(|note| eprintln!("note: {}: {note}", path.display()));
         listing.add(&file.to_string_lossy(), &patch);
