@@ -16,8 +16,8 @@ impl Files for Always<'_> {
     }
 
     fn is_file(&self, path: &Path) -> bool {
-        // Packages would be found in every folder, without end.
-        !path.ends_with("__init__.py")
+        // Relative imports would be found in folders of folders, without end.
+        path.components().count() < 4 && !path.ends_with("__init__.py")
     }
 }
 

@@ -8,7 +8,7 @@ mod sites;
 
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf, absolute};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
@@ -170,6 +170,13 @@ fn add(project: &mut Project<'_>, path: &Path, name: &str, source: &[u8]) {
     }
 }
 
+/// A file's name in its folder, whose path has no detours: the folders around it are those that Python sees.
+fn full(path: &Path) -> Result<PathBuf> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = fs::canonicalize(parent).with_context(|| format!("{}", parent.display()))?;
+    Ok(path.file_name().map_or_else(|| folder.clone(), |name| folder.join(name)))
+}
+
 /// What became of a file among those that it imports.
 fn of_file<'p>(patched: Vec<Patched<'p>>, path: &Path) -> Result<Patched<'p>> {
     let found = patched.into_iter().find(|one| one.path == path);
@@ -197,7 +204,7 @@ fn patch_file(arguments: &PatchArgs) -> Result<()> {
     let source = read(path)?;
     let options = arguments.options();
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let full = absolute(path).with_context(|| format!("{}", path.display()))?;
+    let full = full(path)?;
     let mut project = Project::new(&Disk, &options);
     roots::of(&full).iter().for_each(|folder| project.search(folder));
     add(&mut project, &full, &name, &source);

@@ -274,7 +274,7 @@ def _inserted(source: bytes, edits: list[tuple[int, str]]) -> bytes:
 
 def _searched() -> list[str]:
     """The folders of the program's own in which Python looks for modules."""
-    folders = [os.path.abspath(entry) for entry in sys.path if isinstance(entry, str)]
+    folders = [os.path.realpath(entry) for entry in sys.path if isinstance(entry, str)]
     ours = os.path.dirname(_PACKAGE)
     return [folder for folder in folders if folder != ours and os.path.isdir(folder) and _is_programs(folder + os.sep + "_")]
 

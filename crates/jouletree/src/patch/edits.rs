@@ -2,15 +2,15 @@
 //! them, all at once, so that no file is analysed again for each that it imports.
 
 use std::fs;
-use std::path::{Path, absolute};
+use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use jouletree_patch::{Files, NoFiles, Patch, Project};
 use serde::Serialize;
 
 use super::sites::FileSites;
-use super::{Disk, PatchArgs, add, located, of_file, read, roots};
+use super::{Disk, PatchArgs, add, full, located, of_file, read, roots};
 use crate::{json, print};
 
 #[derive(Serialize)]
@@ -33,7 +33,7 @@ struct FileEdits {
 /// Prints the edits of a script and of all that it imports.
 pub fn run(arguments: &PatchArgs) -> Result<()> {
     let options = arguments.options();
-    let path = absolute(&arguments.input).with_context(|| format!("{}", arguments.input.display()))?;
+    let path = full(&arguments.input)?;
     let (size, modified_ns) = marks(&path);
     let source = read(&path)?;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -42,7 +42,7 @@ pub fn run(arguments: &PatchArgs) -> Result<()> {
     let mut project = Project::new(files, &options);
     path.parent().into_iter().for_each(|folder| project.search(folder));
     for folder in &arguments.search {
-        project.search(&absolute(folder).with_context(|| format!("{}", folder.display()))?);
+        project.search(folder);
     }
     roots::of(&path).iter().for_each(|folder| project.search(folder));
     add(&mut project, &path, &name, &source);

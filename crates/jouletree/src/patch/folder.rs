@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::{Path, PathBuf, absolute};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use jouletree_patch::{Options, Patched, Project};
@@ -68,7 +68,7 @@ fn patches(
     options: &Options,
     listing: &mut Listing,
 ) -> Result<Vec<Option<Vec<u8>>>> {
-    let root = absolute(from).with_context(|| format!("{}", from.display()))?;
+    let root = fs::canonicalize(from).with_context(|| format!("{}", from.display()))?;
     let mut project = Project::new(&Disk, options);
     project.search(&root);
     packages(&root, files).iter().for_each(|folder| project.search(folder));

@@ -6,13 +6,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::folder::skipped;
+use super::roots;
 
 /// So much is looked at: entries of folders, and files and bytes that are read.
 const MOST_ENTRIES: usize = 2_000;
 const MOST_FILES: usize = 200;
 const MOST_BYTES: usize = 4_000_000;
 
-/// Files from the folder of the outermost package on that mention a file, or one that does.
+/// Files of the project, or from the folder of the outermost package on, that mention a file, or one that does.
 pub fn of(file: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let Some(mut top) = file.parent() else { return Vec::new() };
     while top.join("__init__.py").is_file()
@@ -20,6 +21,8 @@ pub fn of(file: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     {
         top = parent;
     }
+    // Whichever is further out.
+    let top = roots::project(file).filter(|project| top.starts_with(project)).unwrap_or(top);
     let mut unmentioning = around(top, file);
     let mut mentioning: Vec<(PathBuf, Vec<u8>)> = Vec::new();
     let mut names = vec![module_name(file)];

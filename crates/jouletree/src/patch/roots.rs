@@ -10,10 +10,19 @@ const MOST_ABOVE: usize = 8;
 
 /// The folders in which to look, in order.
 pub fn of(file: &Path) -> Vec<PathBuf> {
-    let around: Vec<&Path> = file.ancestors().skip(1).take(MOST_ABOVE).collect();
-    let is_project = |folder: &&Path| MARKS.iter().any(|mark| folder.join(mark).exists());
-    let last = around.iter().position(is_project).unwrap_or(0);
-    around.into_iter().take(last + 1).flat_map(|folder| [folder.to_owned(), folder.join("src")]).collect()
+    around(file).flat_map(|folder| [folder.to_owned(), folder.join("src")]).collect()
+}
+
+/// The folder of a script's project; where nothing marks it, that of the script.
+pub fn project(file: &Path) -> Option<&Path> {
+    around(file).last()
+}
+
+/// The folders from a script's own to that of its project.
+fn around(file: &Path) -> impl Iterator<Item = &Path> {
+    let above = || file.ancestors().skip(1).take(MOST_ABOVE);
+    let is_project = |folder: &Path| MARKS.iter().any(|mark| folder.join(mark).exists());
+    above().take(above().position(is_project).unwrap_or(0) + 1)
 }
 
 #[cfg(test)]
