@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _recorder: Optional[Recorder] = None
 _programs: list[str] = []
-#: Files that have been patched and loaded, with the digests of their originals, and where they are.
+#: Files that have been patched and loaded, with the digests of their originals and sites, and where they are.
 files: dict[tuple[str, str], Optional[str]] = {}
 
 

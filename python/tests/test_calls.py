@@ -156,6 +156,32 @@ def test_modules_packages_and_children_are_recorded_too(folder: Folder) -> None:
     assert files == {"children.py", os.path.join("package", "part.py"), os.path.join("elsewhere", "late.py")}
 
 
+def test_what_one_file_makes_is_known_in_another(folder: Folder) -> None:
+    # The script does not name the library; a plugin is named by nobody, and is found when it is loaded.
+    folder.write("parts/model.py", "import lib\n\nclass Net(lib.Model):\n    pass\n\ndef make():\n    return Net()\n")
+    folder.write("plugin.py", "from parts import model\n\ndef run():\n    return model.make().fit([1])\n")
+    folder.write(
+        "train.py",
+        """\
+        import importlib, os
+        from parts.model import make
+
+        net = make()
+        print(net.fit([1, 2]))
+        print(importlib.import_module(os.environ.get("PLUGIN", "plugin")).run())
+        """,
+    )
+    done = folder.alike("train.py")
+    assert "not instrumented" not in done.stderr, done.stderr
+    model = os.path.join("parts", "model.py")
+    assert [(call["function"], call["site"]) for call in folder.calls()] == [
+        ("lib.Model", f"{model}:7:11"),
+        ("lib.Model.fit", "train.py:5:6"),
+        ("lib.Model", f"{model}:7:11"),
+        ("lib.Model.fit", "plugin.py:4:11"),
+    ]
+
+
 def test_what_was_patched_beforehand_is_recorded_too(folder: Folder) -> None:
     folder.write("package/__init__.py", "")
     folder.write("package/part.py", "import lib\n\ndef work():\n    return lib.Model().fit([1, 2])\n")

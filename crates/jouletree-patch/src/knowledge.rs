@@ -157,6 +157,31 @@ const PLAIN_ATTRIBUTES: &[&str] = &[
     "metrics_names",
 ];
 
+/// The types of tensors.
+const TENSORS: &[&str] = &["torch.Tensor", "tensorflow.Tensor", "jax.Array"];
+
+/// What containers have and tensors have not.
+const NO_TENSORS: &[&str] = &["append", "extend", "get", "insert", "items", "keys", "pop", "update"];
+
+/// What registers a function that PyTorch calls with tensors.
+const TORCH_HOOKS: &[&str] = &[
+    "register_forward_hook",
+    "register_forward_pre_hook",
+    "register_full_backward_hook",
+    "register_backward_hook",
+    "register_hook",
+];
+
+/// What runs a function by itself.
+const THREADS: &[&str] = &[
+    "threading.Thread",
+    "threading.Timer",
+    "multiprocessing.Process",
+    "torch.multiprocessing.Process",
+    "multiprocessing.get_context.Process",
+    "torch.multiprocessing.get_context.Process",
+];
+
 /// Foreign functions that hand on what they are given, or something with the same elements.
 const HANDS_ON: &[&str] = &[
     "copy.copy",
@@ -167,6 +192,7 @@ const HANDS_ON: &[&str] = &[
     "itertools.islice",
     "itertools.cycle",
     "itertools.takewhile",
+    "concurrent.futures.as_completed",
     "contextlib.closing",
     "contextlib.nullcontext",
     "asyncio.run",
@@ -364,9 +390,22 @@ pub(crate) fn called_method(base: &str) -> Option<&'static str> {
 }
 
 /// What the library hands to a parameter of a subclass's method, where the program itself does not tell.
-pub(crate) fn handed_parameter(base: &str, method: &str) -> Option<&'static str> {
+pub(crate) fn handed_parameter(base: &str, method: &str, parameter: &str) -> Option<&'static str> {
     let is_torch = base.starts_with("torch.") || base.contains("lightning");
     match method {
+        "compute_loss" | "prediction_step" if base.starts_with("transformers.") => {
+            (parameter == "model").then_some("transformers.PreTrainedModel")
+        }
+        _ if base.contains("lightning") && method.starts_with("on_") => {
+            let is_new = base.starts_with("lightning.");
+            match parameter {
+                "trainer" if is_new => Some("lightning.Trainer"),
+                "trainer" => Some("pytorch_lightning.Trainer"),
+                "pl_module" | "module" if is_new => Some("lightning.LightningModule"),
+                "pl_module" | "module" => Some("pytorch_lightning.LightningModule"),
+                _ => None,
+            }
+        }
         "forward" | "backward" | "training_step" | "validation_step" | "test_step" | "predict_step"
             if is_torch =>
         {
@@ -391,7 +430,48 @@ pub(crate) fn handed_by_tracer(path: &str) -> Option<&'static str> {
 
 /// What a function that traces nothing hands to the functions it is given.
 pub(crate) fn handed_to_functions(path: &str) -> Option<&'static str> {
-    path.starts_with("torch.autograd.functional.").then_some("torch.Tensor")
+    let is_hook = path.starts_with("torch.") && TORCH_HOOKS.contains(&last(path));
+    (is_hook || path.starts_with("torch.autograd.functional.")).then_some("torch.Tensor")
+}
+
+/// How a function that is no framework's calls the function it is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Calls {
+    /// With the other arguments, at some time; what it gives has a `result`.
+    Later,
+    /// The one at a place with the arguments after it, and is awaited.
+    Awaited(usize),
+    /// With each element of those, and gives all results.
+    Each,
+    /// With `args` and `kwargs`, as a thread its `target`; some know the first parameters themselves.
+    Target(usize),
+    /// With two elements at a time.
+    Pairs,
+}
+
+/// Whether and how a function calls the first function it is given.
+pub(crate) fn calls_given(path: &str) -> Option<Calls> {
+    let is_pool = path.contains("Executor") || path.contains("Pool");
+    match last(path) {
+        "submit" | "apply_async" if is_pool => Some(Calls::Later),
+        "map" | "imap" | "imap_unordered" | "map_async" if is_pool => Some(Calls::Each),
+        "to_thread" if path == "asyncio.to_thread" => Some(Calls::Awaited(0)),
+        "run_in_executor" if path.starts_with("asyncio.") => Some(Calls::Awaited(1)),
+        "Thread" | "Process" | "Timer" if THREADS.contains(&path) => Some(Calls::Target(0)),
+        "spawn" if path == "torch.multiprocessing.spawn" => Some(Calls::Target(1)),
+        "reduce" if path == "functools.reduce" => Some(Calls::Pairs),
+        _ => None,
+    }
+}
+
+/// Whether a path is the type of a framework's tensors.
+pub(crate) fn is_tensor(path: &str) -> bool {
+    TENSORS.contains(&path)
+}
+
+/// Whether a tensor has no such attribute, though what may as well be a list or a dictionary has.
+pub(crate) fn is_no_tensors(path: &str, attribute: &str) -> bool {
+    is_tensor(path) && NO_TENSORS.contains(&attribute)
 }
 
 /// Whether what a call gives is Python's or NumPy's own.

@@ -1,10 +1,12 @@
 //! Finds the calls of libraries in Python programs and writes hooks around them, by insertion alone: without the inserted
-//! text a patched file is its original, byte for byte. Bytes go in, edits and sites come out; files are others' business.
+//! text a patched file is its original, byte for byte. Bytes go in, edits and sites come out; files are others' business:
+//! who has a [`Project`] patched says where the bytes of a file that another imports come from.
 //!
 //! A call `callee(arguments)` becomes `__jouletree_call__(7, callee)(arguments)`. So the callee is evaluated first and once,
 //! the arguments once, in their order and by the caller, and nothing is moved into another scope: `await`, `yield`,
 //! `super()`, assignments by `:=` and stars mean what they meant.
 //!
+//! - `project` follows imports from file to file, `links` keeps what they mean, `source` is one file;
 //! - `syntax` knows the parser and makes `tree`;
 //! - `scopes`, `values`, `resolve` and `walk` find out what names stand for; `knowledge` knows frameworks;
 //! - `fecom` decides as FECoM does instead;
@@ -14,10 +16,13 @@ mod error;
 mod fecom;
 mod header;
 mod knowledge;
+mod links;
 mod notebook;
 mod patch;
+mod project;
 mod resolve;
 mod scopes;
+mod source;
 mod syntax;
 mod text;
 mod tree;
@@ -28,7 +33,8 @@ mod walk;
 
 pub use error::PatchError;
 pub use notebook::{patch_notebook, unpatched_notebook};
-pub use patch::{Edit, Patch, Site, digest, patch_script};
+pub use patch::{Edit, Patch, Site, patch_script};
+pub use project::{Files, NoFiles, Patched, Project};
 pub use undo::unpatched_script;
 
 /// Whose calls are looked for when nothing is said, each with its sub-packages.

@@ -4,12 +4,13 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::header;
-use crate::patch::{Chunk, Edit, Patch, digest, plan, site};
+use crate::patch::{Chunk, Edit, Insertion, Patch};
+use crate::source::SourceFile;
 use crate::syntax::{self, Dialect};
 use crate::text::{Place, Text};
+use crate::tree::Counts;
 use crate::undo::{removals, without};
-use crate::{Options, PatchError};
+use crate::{Options, PatchError, project};
 
 /// Magics of whole cells that run Python in the notebook's own process.
 const PYTHON_MAGICS: &[&str] = &["time", "timeit", "capture", "prun"];
@@ -63,62 +64,38 @@ struct Code {
 }
 
 /// All code of a notebook as one program.
-struct Program {
-    source: String,
+pub(crate) struct Cells {
+    pub source: String,
     pieces: Vec<Piece>,
     codes: Vec<Code>,
-    notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
-/// Patches a notebook.
+/// Patches a notebook by itself, without the files it imports.
 pub fn patch_notebook(file: &str, source: &[u8], options: &Options) -> Result<Patch, PatchError> {
-    let program = Program::of(source)?;
-    if let Some(at) = header::found_in(&program.source) {
-        let text = Text::decoded(program.source.clone());
-        return Err(PatchError::Patched { line: text.place(at as u32).line });
-    }
-    for code in &program.codes {
-        program.check(code)?;
-    }
-    let text = Text::decoded(program.source.clone());
-    let module = syntax::parse(&text.text, Dialect::IPython).map_err(|error| text.syntax_error(error))?;
-    let chunks: Vec<Chunk> =
-        program.codes.iter().map(|code| Chunk { free: code.free as u32, end: code.end as u32 }).collect();
-    let plan = plan(file, &digest(source), &text.text, &module, &chunks, options);
-    let sites = plan
-        .found
-        .iter()
-        .map(|found| {
-            let at = found.span.start as usize;
-            let code = program.codes.iter().rev().find(|code| code.start <= at);
-            let cell = code.map(|code| (code.number, text.place(code.start as u32).line - 1));
-            site(found, &text, cell)
-        })
-        .collect();
-    let edit = |at: u32, text: &str| Some(Edit { at: program.in_file(at as usize)?, text: escaped(text) });
-    let edits = plan.insertions.iter().filter_map(|one| edit(one.at, &one.text)).collect();
-    Ok(Patch { sites, edits, notes: program.notes })
+    project::alone(SourceFile::notebook, file, source, options)
 }
 
 /// The original of a patched notebook.
 pub fn unpatched_notebook(source: &[u8]) -> Result<Vec<u8>, PatchError> {
-    let program = Program::of(source)?;
+    let program = Cells::of(source)?;
     let text = Text::decoded(program.source.clone());
-    let module = syntax::parse(&text.text, Dialect::IPython).map_err(|error| text.syntax_error(error))?;
+    let module = syntax::parse(&text.text, Dialect::IPython, &mut Counts::default())
+        .map_err(|error| text.syntax_error(error))?;
     let spans = removals(&module, &text.text);
     let in_file = spans.iter().filter_map(|span| program.stretch_in_file(span.start as usize, span.end as usize));
     Ok(without(source, in_file))
 }
 
-impl Program {
-    fn of(bytes: &[u8]) -> Result<Program, PatchError> {
+impl Cells {
+    pub fn of(bytes: &[u8]) -> Result<Cells, PatchError> {
         let refused = |reason: String| PatchError::Notebook { reason };
         let text = std::str::from_utf8(bytes).map_err(|error| refused(error.to_string()))?;
         let lead = text.len() - text.trim_start_matches('\u{feff}').len();
         let notebook: Notebook<'_> = serde_json::from_str(text.get(lead..).unwrap_or_default())
             .map_err(|error| refused(error.to_string()))?;
         let mut program =
-            Program { source: String::new(), pieces: Vec::new(), codes: Vec::new(), notes: Vec::new() };
+            Cells { source: String::new(), pieces: Vec::new(), codes: Vec::new(), notes: Vec::new() };
         let language = notebook.metadata.kernelspec.language.or(notebook.metadata.language_info.name);
         if let Some(language) = language.filter(|language| !language.eq_ignore_ascii_case("python")) {
             program.notes.push(format!("left as it is: its language is {language}"));
@@ -196,16 +173,36 @@ impl Program {
         self.pieces.push(Piece { start, length: self.source.len() - start, steps });
     }
 
-    /// Parses a cell by itself, so that an error is told in its own cell.
-    fn check(&self, code: &Code) -> Result<(), PatchError> {
+    /// Parses every cell by itself, so that an error is told in its own cell.
+    pub fn check(&self) -> Result<(), PatchError> {
+        self.codes.iter().try_for_each(|code| self.check_cell(code))
+    }
+
+    fn check_cell(&self, code: &Code) -> Result<(), PatchError> {
         let text = Text::decoded(self.source.get(code.start..code.end).unwrap_or_default().to_owned());
-        match syntax::parse(&text.text, Dialect::IPython) {
+        match syntax::parse(&text.text, Dialect::IPython, &mut Counts::default()) {
             Ok(_) => Ok(()),
             Err(malformed) => {
                 let Place { line, col } = text.place(malformed.at);
                 Err(PatchError::Syntax { cell: Some(code.number), line, col, message: malformed.message })
             }
         }
+    }
+
+    /// The stretches of the program that run by themselves.
+    pub fn chunks(&self) -> Vec<Chunk> {
+        self.codes.iter().map(|code| Chunk { free: code.free as u32, end: code.end as u32 }).collect()
+    }
+
+    /// The number of the cell in which something is, and how many lines of the program come before it.
+    pub fn cell(&self, at: u32, text: &Text<'_>) -> Option<(u32, u32)> {
+        let code = self.codes.iter().rev().find(|code| code.start <= at as usize)?;
+        Some((code.number, text.place(code.start as u32).line - 1))
+    }
+
+    /// An insertion into the program as one into the file.
+    pub fn edit(&self, insertion: &Insertion) -> Option<Edit> {
+        Some(Edit { at: self.in_file(insertion.at as usize)?, text: escaped(&insertion.text) })
     }
 
     /// Where something is in the file.

@@ -3,11 +3,11 @@
 use serde::Serialize;
 
 use crate::header::{self, HOOK};
-use crate::syntax::{self, Dialect};
+use crate::source::SourceFile;
 use crate::text::Text;
 use crate::tree::{Module, Stmt};
-use crate::walk::{self, Found};
-use crate::{Level, Mode, Options, PatchError, fecom};
+use crate::walk::Found;
+use crate::{Level, Options, PatchError, project};
 
 /// A call of a library.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -47,6 +47,8 @@ pub struct Patch {
     pub sites: Vec<Site>,
     /// What to insert, in order.
     pub edits: Vec<Edit>,
+    /// By which the hooks tell the table of their sites.
+    pub digest: String,
     /// What the user should know: cells that were skipped.
     pub notes: Vec<String>,
 }
@@ -89,24 +91,9 @@ pub(crate) struct Insertion {
     pub text: String,
 }
 
-/// What was found in a text and is to be inserted.
-pub(crate) struct Plan {
-    pub found: Vec<Found>,
-    pub insertions: Vec<Insertion>,
-}
-
-/// Patches a script. `file` is the name under which the runtime knows it.
+/// Patches a script by itself, without the files it imports. `file` is the name under which the runtime knows it.
 pub fn patch_script(file: &str, source: &[u8], options: &Options) -> Result<Patch, PatchError> {
-    let text = Text::of(source)?;
-    let module = syntax::parse(&text.text, Dialect::Python).map_err(|error| text.syntax_error(error))?;
-    let whole = Chunk { free: text.free as u32, end: text.text.len() as u32 };
-    if let Some(at) = header::found_in(&text.text) {
-        return Err(PatchError::Patched { line: text.place(at as u32).line });
-    }
-    let plan = plan(file, &digest(source), &text.text, &module, &[whole], options);
-    let sites = plan.found.iter().map(|found| site(found, &text, None)).collect();
-    let edits = plan.insertions.into_iter().map(|one| Edit { at: text.in_file(one.at), text: one.text }).collect();
-    Ok(Patch { sites, edits, notes: Vec::new() })
+    project::alone(SourceFile::script, file, source, options)
 }
 
 pub(crate) fn site(found: &Found, text: &Text<'_>, cell: Option<(u32, u32)>) -> Site {
@@ -124,45 +111,34 @@ pub(crate) fn site(found: &Found, text: &Text<'_>, cell: Option<(u32, u32)>) -> 
     }
 }
 
-/// Decides what is inserted into a text made of chunks.
-pub(crate) fn plan(
-    file: &str,
-    digest: &str,
+/// Decides what is inserted into a text made of chunks, around the calls that were found in it.
+pub(crate) fn insertions(
+    header: &str,
     source: &str,
     module: &Module,
     chunks: &[Chunk],
-    options: &Options,
-) -> Plan {
-    let mut found = match (options.level, options.mode) {
-        (Level::Project, _) => Vec::new(),
-        (Level::Method, Mode::Full) => walk::find(module, &options.libraries),
-        (Level::Method, Mode::Fecom) => fecom::find(module, source, &options.libraries),
-    };
-    found.dedup_by(|a, b| a.span == b.span);
-    let mut insertions = hooks(&found, source);
-    let header = match options.level {
-        Level::Method => header::of_calls(file, digest),
-        Level::Project => header::of_program(file),
-    };
+    found: &[Found],
+    level: Level,
+) -> Vec<Insertion> {
+    let mut insertions = hooks(found, source);
     for (number, chunk) in chunks.iter().enumerate() {
         let start = if number == 0 { 0 } else { chunk.free };
         let is_inside = |at: u32| at >= start && at < chunk.end;
         let first = module.body.partition_point(|statement| statement.span.start < start);
         let count = module.body.iter().skip(first).take_while(|statement| is_inside(statement.span.start)).count();
         let statements: &[Stmt] = module.body.get(first..first + count).unwrap_or_default();
-        let is_wanted = match options.level {
+        let is_wanted = match level {
             Level::Method => found.iter().any(|site| site.reason.is_none() && is_inside(site.span.start)),
             Level::Project => insertions.is_empty(),
         };
-        if is_wanted
-            && let Some(placed) = header::place(&header, source, statements, chunk.free, chunk.end, &found)
+        if is_wanted && let Some(placed) = header::place(header, source, statements, chunk.free, chunk.end, found)
         {
             // Before the hooks of the statement that it precedes.
             insertions.insert(0, Insertion { at: placed.at, text: placed.text });
         }
     }
     insertions.sort_by_key(|insertion| insertion.at);
-    Plan { found, insertions }
+    insertions
 }
 
 /// The two insertions around each callee.
@@ -190,11 +166,19 @@ fn hooks(found: &[Found], source: &str) -> Vec<Insertion> {
     insertions
 }
 
-/// A short mark of a file's content (FNV-1a, 64 bits), by which the runtime knows that a table of sites fits.
-#[must_use]
-pub fn digest(source: &[u8]) -> String {
-    let hash = source
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+/// A short mark of a file's content and of its sites (FNV-1a, 64 bits), by which the runtime knows that a table of sites
+/// fits. What is found in a file depends on other files, too, so that its content alone would not tell.
+pub(crate) fn digest(source: &[u8], sites: &[Site]) -> String {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut add = |bytes: &[u8]| {
+        hash = bytes.iter().fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+    };
+    add(source);
+    for site in sites {
+        add(&site.line.to_le_bytes());
+        add(&site.col.to_le_bytes());
+        add(&[u8::from(site.instrumented)]);
+        add(site.name.as_bytes());
+    }
     format!("{hash:016x}")
 }

@@ -1,4 +1,4 @@
-//! Who binds which name: the scopes of a program, before anything is known of values.
+//! Who binds which name: the scopes of all files of a program, before anything is known of values.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -31,6 +31,8 @@ pub(crate) struct Binding {
 pub(crate) struct Scope<'a> {
     pub kind: ScopeKind,
     pub parent: usize,
+    /// The scope of its file.
+    pub module: usize,
     pub names: FxHashMap<&'a str, Binding>,
     globals: FxHashSet<&'a str>,
     nonlocals: FxHashSet<&'a str>,
@@ -67,40 +69,50 @@ pub(crate) struct Scopes<'a> {
     pub all: Vec<Scope<'a>>,
     pub functions: Vec<Option<FunctionFacts<'a>>>,
     pub classes: Vec<Option<ClassFacts<'a>>>,
-    /// Names that a loop assigns, by where it starts.
-    pub loops: FxHashMap<u32, Vec<&'a str>>,
-    /// Modules of which everything is imported.
-    pub stars: Vec<&'a str>,
+    /// Names that a loop assigns, by its file and where it starts.
+    pub loops: FxHashMap<(usize, u32), Vec<&'a str>>,
+    /// Of each file, the modules of which everything is imported, and with how many dots.
+    pub stars: Vec<Vec<(u32, &'a str)>>,
     function_base: usize,
     class_base: usize,
     comprehension_base: usize,
 }
 
-pub(crate) const MODULE: usize = 0;
-
 impl<'a> Scopes<'a> {
-    /// Finds every binding of a program.
-    pub fn of(module: &'a Module) -> Scopes<'a> {
-        let count = 1 + module.functions + module.classes + module.comprehensions;
+    /// Finds every binding of a program. The scope of a file has the number of the file.
+    pub fn of(modules: &[&'a Module], counts: &Counts) -> Scopes<'a> {
+        let files = modules.len();
+        let count = files + counts.functions + counts.classes + counts.comprehensions;
         let scope = |kind| Scope {
             kind,
-            parent: MODULE,
+            parent: 0,
+            module: 0,
             names: FxHashMap::default(),
             globals: FxHashSet::default(),
             nonlocals: FxHashSet::default(),
         };
         let mut scopes = Scopes {
             all: (0..count).map(|_| scope(ScopeKind::Module)).collect(),
-            functions: (0..module.functions).map(|_| None).collect(),
-            classes: (0..module.classes).map(|_| None).collect(),
+            functions: (0..counts.functions).map(|_| None).collect(),
+            classes: (0..counts.classes).map(|_| None).collect(),
             loops: FxHashMap::default(),
-            stars: Vec::new(),
-            function_base: 1,
-            class_base: 1 + module.functions,
-            comprehension_base: 1 + module.functions + module.classes,
+            stars: vec![Vec::new(); files],
+            function_base: files,
+            class_base: files + counts.functions,
+            comprehension_base: files + counts.functions + counts.classes,
         };
-        Declaring { scopes: &mut scopes, scope: MODULE, class: None, function: None, loops: Vec::new() }
+        for (file, module) in modules.iter().enumerate() {
+            scopes.place(file, ScopeKind::Module, file, file);
+            Declaring {
+                scopes: &mut scopes,
+                module: file,
+                scope: file,
+                class: None,
+                function: None,
+                loops: Vec::new(),
+            }
             .body(&module.body);
+        }
         scopes.share();
         scopes
     }
@@ -117,6 +129,18 @@ impl<'a> Scopes<'a> {
         self.comprehension_base + index
     }
 
+    /// Says what a scope is and where.
+    fn place(&mut self, scope: usize, kind: ScopeKind, parent: usize, module: usize) {
+        if let Some(scope) = self.all.get_mut(scope) {
+            (scope.kind, scope.parent, scope.module) = (kind, parent, module);
+        }
+    }
+
+    /// The function whose body a scope is.
+    pub fn function_of(&self, scope: usize) -> Option<usize> {
+        scope.checked_sub(self.function_base).filter(|index| *index < self.functions.len())
+    }
+
     /// The class whose body a scope is.
     pub fn class_of(&self, scope: usize) -> Option<usize> {
         scope.checked_sub(self.class_base).filter(|index| *index < self.classes.len())
@@ -124,13 +148,13 @@ impl<'a> Scopes<'a> {
 
     /// Where an assignment in a scope goes.
     pub fn assigned_in(&self, scope: usize, name: &str) -> usize {
-        let Some(here) = self.all.get(scope) else { return MODULE };
+        let Some(here) = self.all.get(scope) else { return scope };
         if here.globals.contains(name) {
-            return MODULE;
+            return here.module;
         }
         if here.nonlocals.contains(name) {
             let mut at = here.parent;
-            while let Some(outer) = self.all.get(at).filter(|_| at != MODULE) {
+            while let Some(outer) = self.all.get(at).filter(|outer| at != outer.module) {
                 if outer.kind == ScopeKind::Function && outer.names.contains_key(name) {
                     return at;
                 }
@@ -147,14 +171,14 @@ impl<'a> Scopes<'a> {
         loop {
             let here = self.all.get(at)?;
             if here.globals.contains(name) {
-                let module = self.all.get(MODULE)?;
-                return module.names.contains_key(name).then_some((MODULE, at == MODULE));
+                let module = self.all.get(here.module)?;
+                return module.names.contains_key(name).then_some((here.module, at == here.module));
             }
             let is_seen = here.kind != ScopeKind::Class || at == scope;
             if is_seen && !here.nonlocals.contains(name) && here.names.contains_key(name) {
                 return Some((at, is_same_run));
             }
-            if at == MODULE {
+            if at == here.module {
                 return None;
             }
             is_same_run &= here.kind != ScopeKind::Function;
@@ -182,6 +206,8 @@ impl<'a> Scopes<'a> {
 /// Walks a program and notes what each scope binds.
 struct Declaring<'a, 's> {
     scopes: &'s mut Scopes<'a>,
+    /// The scope of the file.
+    module: usize,
     scope: usize,
     /// The class whose body is walked.
     class: Option<usize>,
@@ -194,21 +220,21 @@ struct Declaring<'a, 's> {
 impl<'a> Declaring<'a, '_> {
     fn bind(&mut self, name: &'a str) {
         for start in &self.loops {
-            self.scopes.loops.entry(*start).or_default().push(name);
+            self.scopes.loops.entry((self.module, *start)).or_default().push(name);
         }
         if let Some(scope) = self.scopes.all.get_mut(self.scope)
             && !scope.globals.contains(name)
             && !scope.nonlocals.contains(name)
         {
             scope.names.entry(name).or_default();
-        } else if let Some(module) = self.scopes.all.get_mut(MODULE) {
+        } else if let Some(module) = self.scopes.all.get(self.module) {
             // A name that only functions assign, by `global`.
             let is_global = |scope: &Scope<'a>| scope.globals.contains(name);
             if module.names.contains_key(name) {
                 return;
             }
             if self.scopes.all.get(self.scope).is_some_and(is_global)
-                && let Some(module) = self.scopes.all.get_mut(MODULE)
+                && let Some(module) = self.scopes.all.get_mut(self.module)
             {
                 module.names.entry(name).or_default();
             }
@@ -236,7 +262,7 @@ impl<'a> Declaring<'a, '_> {
         self.loops.push(start);
         work(self);
         self.loops.pop();
-        if let Some(names) = self.scopes.loops.get_mut(&start) {
+        if let Some(names) = self.scopes.loops.get_mut(&(self.module, start)) {
             names.sort_unstable();
             names.dedup();
         }
@@ -316,10 +342,11 @@ impl<'a> Declaring<'a, '_> {
                     self.bind(alias.renamed.as_deref().unwrap_or(first));
                 }
             }
-            StmtKind::ImportFrom { module, names, .. } => {
+            StmtKind::ImportFrom { module, names, level } => {
                 for alias in names {
                     if &*alias.name == "*" {
-                        self.scopes.stars.extend(module.as_deref());
+                        let stars = self.scopes.stars.get_mut(self.module);
+                        stars.into_iter().for_each(|stars| stars.push((*level, module.as_deref().unwrap_or(""))));
                     } else {
                         self.bind(alias.renamed.as_deref().unwrap_or(&alias.name));
                     }
@@ -357,15 +384,15 @@ impl<'a> Declaring<'a, '_> {
                 handed: None,
             });
         }
+        self.scopes.place(scope, ScopeKind::Function, self.scope, self.module);
         if let Some(inner) = self.scopes.all.get_mut(scope) {
-            inner.kind = ScopeKind::Function;
-            inner.parent = self.scope;
             for parameter in &function.parameters {
                 inner.names.entry(&parameter.name).or_default().is_parameter = true;
             }
         }
         let mut inner = Declaring {
             scopes: self.scopes,
+            module: self.module,
             scope,
             class: None,
             function: Some(function.index),
@@ -384,12 +411,10 @@ impl<'a> Declaring<'a, '_> {
         if let Some(place) = self.scopes.classes.get_mut(class.index) {
             *place = Some(ClassFacts { bases: Vec::new(), attributes: FxHashMap::default(), fields: Vec::new() });
         }
-        if let Some(inner) = self.scopes.all.get_mut(scope) {
-            inner.kind = ScopeKind::Class;
-            inner.parent = self.scope;
-        }
+        self.scopes.place(scope, ScopeKind::Class, self.scope, self.module);
         Declaring {
             scopes: self.scopes,
+            module: self.module,
             scope,
             class: Some(class.index),
             function: self.function,
@@ -439,10 +464,7 @@ impl<'a> Declaring<'a, '_> {
     fn comprehension(&mut self, comprehension: &'a Comprehension) {
         let outer = self.scope;
         let scope = self.scopes.of_comprehension(comprehension.index);
-        if let Some(inner) = self.scopes.all.get_mut(scope) {
-            inner.kind = ScopeKind::Comprehension;
-            inner.parent = outer;
-        }
+        self.scopes.place(scope, ScopeKind::Comprehension, outer, self.module);
         for (number, clause) in comprehension.clauses.iter().enumerate() {
             // The first iterable is evaluated outside.
             self.scope = if number == 0 { outer } else { scope };

@@ -34,8 +34,8 @@ pub(crate) enum Dialect {
     IPython,
 }
 
-/// Parses a program of any version of Python from 3.8 on.
-pub(crate) fn parse(source: &str, dialect: Dialect) -> Result<Module, Malformed> {
+/// Parses a program of any version of Python from 3.8 on. Its scopes are numbered from `counts` on.
+pub(crate) fn parse(source: &str, dialect: Dialect, counts: &mut Counts) -> Result<Module, Malformed> {
     if u32::try_from(source.len()).is_err() {
         return Err(Malformed { at: 0, message: "the file has 4 GB or more".to_owned() });
     }
@@ -48,7 +48,8 @@ pub(crate) fn parse(source: &str, dialect: Dialect) -> Result<Module, Malformed>
         at: error.location.start().to_u32(),
         message: message(&error.error.to_string()),
     });
-    let mut turning = Turning::default();
+    let first = counts.functions;
+    let mut turning = Turning { counts: *counts, ..Turning::default() };
     let body = match parsed.syntax() {
         ast::Mod::Module(module) => turning.body(&module.body),
         ast::Mod::Expression(_) => Vec::new(),
@@ -61,13 +62,10 @@ pub(crate) fn parse(source: &str, dialect: Dialect) -> Result<Module, Malformed>
     }
     match error {
         Some(error) => Err(error),
-        None => Ok(Module {
-            body,
-            functions: turning.functions,
-            classes: turning.classes,
-            comprehensions: turning.comprehensions,
-            displays: turning.displays,
-        }),
+        None => {
+            *counts = turning.counts;
+            Ok(Module { body, functions: first..counts.functions, imports: turning.imports })
+        }
     }
 }
 
@@ -86,10 +84,8 @@ fn message(text: &str) -> String {
 struct Turning {
     depth: usize,
     too_deep: Option<u32>,
-    functions: usize,
-    classes: usize,
-    comprehensions: usize,
-    displays: usize,
+    counts: Counts,
+    imports: Vec<Import>,
 }
 
 fn next(counter: &mut usize) -> usize {
@@ -198,12 +194,24 @@ impl Turning {
                         .collect(),
                 )
             }
-            ast::Stmt::Import(node) => StmtKind::Import(aliases(&node.names)),
-            ast::Stmt::ImportFrom(node) => StmtKind::ImportFrom {
-                module: node.module.as_ref().map(text),
-                names: aliases(&node.names),
-                level: node.level,
-            },
+            ast::Stmt::Import(node) => {
+                let import =
+                    |alias: &ast::Alias| Import { level: 0, module: text(&alias.name), names: Vec::new() };
+                self.imports.extend(node.names.iter().map(import));
+                StmtKind::Import(aliases(&node.names))
+            }
+            ast::Stmt::ImportFrom(node) => {
+                self.imports.push(Import {
+                    level: node.level,
+                    module: node.module.as_ref().map(text).unwrap_or_default(),
+                    names: node.names.iter().map(|alias| text(&alias.name)).collect(),
+                });
+                StmtKind::ImportFrom {
+                    module: node.module.as_ref().map(text),
+                    names: aliases(&node.names),
+                    level: node.level,
+                }
+            }
             ast::Stmt::Global(node) => StmtKind::Global(node.names.iter().map(text).collect()),
             ast::Stmt::Nonlocal(node) => StmtKind::Nonlocal(node.names.iter().map(text).collect()),
             ast::Stmt::Expr(node) => StmtKind::Expr(self.expr(&node.value)),
@@ -213,7 +221,7 @@ impl Turning {
     }
 
     fn function(&mut self, node: &ast::StmtFunctionDef) -> Function {
-        let index = next(&mut self.functions);
+        let index = next(&mut self.counts.functions);
         Function {
             index,
             name: text(&node.name),
@@ -251,7 +259,7 @@ impl Turning {
     }
 
     fn class(&mut self, node: &ast::StmtClassDef) -> Class {
-        let index = next(&mut self.classes);
+        let index = next(&mut self.counts.classes);
         Class {
             index,
             name: text(&node.name),
@@ -342,11 +350,14 @@ impl Turning {
         match node {
             ast::Expr::Name(node) => ExprKind::Name(node.id.as_str().into()),
             ast::Expr::Attribute(node) => ExprKind::Attribute(self.boxed(&node.value), text(&node.attr)),
-            ast::Expr::Call(node) => ExprKind::Call(Box::new(Call {
-                callee: self.expr(&node.func),
-                arguments: self.arguments(&node.arguments),
-                open: span(&node.arguments).start,
-            })),
+            ast::Expr::Call(node) => {
+                self.imports.extend(imported_by_name(node));
+                ExprKind::Call(Box::new(Call {
+                    callee: self.expr(&node.func),
+                    arguments: self.arguments(&node.arguments),
+                    open: span(&node.arguments).start,
+                }))
+            }
             ast::Expr::Subscript(node) => ExprKind::Subscript(self.boxed(&node.value), self.boxed(&node.slice)),
             ast::Expr::Starred(node) => ExprKind::Starred(self.boxed(&node.value)),
             ast::Expr::Await(node) => ExprKind::Await(self.boxed(&node.value)),
@@ -354,7 +365,7 @@ impl Turning {
             ast::Expr::YieldFrom(node) => ExprKind::YieldFrom(self.boxed(&node.value)),
             ast::Expr::Named(node) => ExprKind::Named(self.boxed(&node.target), self.boxed(&node.value)),
             ast::Expr::Lambda(node) => {
-                let index = next(&mut self.functions);
+                let index = next(&mut self.counts.functions);
                 ExprKind::Lambda(Box::new(Function {
                     index,
                     name: "".into(),
@@ -380,11 +391,11 @@ impl Turning {
                     rest.map(|(operator, right)| (operator.as_str(), self.expr(right))).collect(),
                 )
             }
-            ast::Expr::Tuple(node) => ExprKind::Tuple(next(&mut self.displays), self.exprs(&node.elts)),
-            ast::Expr::List(node) => ExprKind::List(next(&mut self.displays), self.exprs(&node.elts)),
-            ast::Expr::Set(node) => ExprKind::Set(next(&mut self.displays), self.exprs(&node.elts)),
+            ast::Expr::Tuple(node) => ExprKind::Tuple(next(&mut self.counts.displays), self.exprs(&node.elts)),
+            ast::Expr::List(node) => ExprKind::List(next(&mut self.counts.displays), self.exprs(&node.elts)),
+            ast::Expr::Set(node) => ExprKind::Set(next(&mut self.counts.displays), self.exprs(&node.elts)),
             ast::Expr::Dict(node) => {
-                let display = next(&mut self.displays);
+                let display = next(&mut self.counts.displays);
                 let items = node.items.iter();
                 let item =
                     |item: &ast::DictItem| (item.key.as_ref().map(|key| self.expr(key)), self.expr(&item.value));
@@ -441,8 +452,8 @@ impl Turning {
         elements: &[&ast::Expr],
         generators: &[ast::Comprehension],
     ) -> ExprKind {
-        let index = next(&mut self.comprehensions);
-        let display = next(&mut self.displays);
+        let index = next(&mut self.counts.comprehensions);
+        let display = next(&mut self.counts.displays);
         let clauses = generators
             .iter()
             .map(|clause| Clause {
@@ -478,6 +489,21 @@ impl Turning {
         }
         found
     }
+}
+
+/// What `import_module("…")` imports.
+fn imported_by_name(node: &ast::ExprCall) -> Option<Import> {
+    let name = match &*node.func {
+        ast::Expr::Name(name) => name.id.as_str(),
+        ast::Expr::Attribute(attribute) => attribute.attr.as_str(),
+        _ => return None,
+    };
+    let ast::Expr::StringLiteral(text) = node.arguments.args.first().filter(|_| name == "import_module")? else {
+        return None;
+    };
+    let module = text.value.to_str().trim_start_matches('.');
+    let level = u32::try_from(text.value.to_str().len() - module.len()).ok()?;
+    Some(Import { level, module: module.into(), names: Vec::new() })
 }
 
 fn aliases(names: &[ast::Alias]) -> Vec<Alias> {

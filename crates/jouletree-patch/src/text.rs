@@ -53,6 +53,12 @@ impl<'a> Text<'a> {
         Text { text: Cow::Owned(text), lead: 0, widened: Vec::new(), free: 0, lines }
     }
 
+    /// The same, without the bytes it was made of.
+    pub fn into_owned(self) -> Text<'static> {
+        let text = Cow::Owned(self.text.into_owned());
+        Text { text, lead: self.lead, widened: self.widened, free: self.free, lines: self.lines }
+    }
+
     /// Where something in the text is in the file.
     pub fn in_file(&self, at: u32) -> usize {
         let narrower = self.widened.partition_point(|letter| *letter < at);

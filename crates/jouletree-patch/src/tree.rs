@@ -1,6 +1,8 @@
 //! The syntax of a Python program as the patcher sees it: what is bound, what is called, and where it stands. Everything
 //! here is independent of the parser; `syntax` makes it.
 
+use std::ops::Range;
+
 /// A stretch of source text, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Span {
@@ -8,16 +10,33 @@ pub(crate) struct Span {
     pub end: u32,
 }
 
-/// A program: its statements and how many scopes of each kind there are, so that tables can be made in advance.
-#[derive(Debug)]
-pub(crate) struct Module {
-    pub body: Vec<Stmt>,
+/// How many scopes and displays there are, so that tables can be made in advance.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Counts {
     /// Functions and lambdas are numbered in the order of the text, and so are the others.
     pub functions: usize,
     pub classes: usize,
     pub comprehensions: usize,
     /// Literals that hold other values.
     pub displays: usize,
+}
+
+/// A file: its statements and what it imports. Numbers go on from one file of a program to the next.
+#[derive(Debug)]
+pub(crate) struct Module {
+    pub body: Vec<Stmt>,
+    pub functions: Range<usize>,
+    pub imports: Vec<Import>,
+}
+
+/// An import, in whatever scope it stands.
+#[derive(Debug)]
+pub(crate) struct Import {
+    /// How many dots it begins with.
+    pub level: u32,
+    pub module: Box<str>,
+    /// What is taken from it, each of which may be a module.
+    pub names: Vec<Box<str>>,
 }
 
 #[derive(Debug)]

@@ -10,7 +10,8 @@ use crate::tree::*;
 /// The original of a patched script; of one that is not patched, itself.
 pub fn unpatched_script(source: &[u8]) -> Result<Vec<u8>, PatchError> {
     let text = Text::of(source)?;
-    let module = syntax::parse(&text.text, Dialect::Python).map_err(|error| text.syntax_error(error))?;
+    let module = syntax::parse(&text.text, Dialect::Python, &mut Counts::default())
+        .map_err(|error| text.syntax_error(error))?;
     let removals = removals(&module, &text.text);
     let in_file = |span: &Span| (text.in_file(span.start), text.in_file(span.end));
     Ok(without(source, removals.iter().map(in_file)))

@@ -407,7 +407,7 @@ mod tests {
     use crate::syntax::{Dialect, parse};
 
     fn canonical(source: &str) -> String {
-        let module = parse(source, Dialect::Python).unwrap();
+        let module = parse(source, Dialect::Python, &mut Counts::default()).unwrap();
         let StmtKind::Expr(expr) = &module.body[0].kind else { panic!("{source}") };
         let mut unparsing = Unparsing { source, text: String::new() };
         unparsing.expr(expr, Level::Test);

@@ -3,6 +3,8 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::knowledge;
+
 /// A dotted path, once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct PathId(u32);
@@ -15,6 +17,8 @@ pub(crate) enum Value {
         path: PathId,
         is_object: bool,
     },
+    /// A file of the program, or a folder of such files.
+    Module(u32),
     /// A class of the program.
     Class(u32),
     Instance(u32),
@@ -137,7 +141,8 @@ impl<'a> Paths<'a> {
     /// What is inside of a path's object: its elements, however one comes by them.
     pub fn element(&mut self, path: PathId) -> PathId {
         let name = self.name(path);
-        if name.ends_with("[]") {
+        // A part of a tensor is one.
+        if name.ends_with("[]") || knowledge::is_tensor(name) {
             return path;
         }
         let name = format!("{}[]", name.strip_suffix(".__iter__").unwrap_or(name));

@@ -226,3 +226,53 @@ print(torch.ones(2))
     assert_eq!(reason(source, 10), "traced by torch.jit.script");
     assert!(body(source).contains("print(__jouletree_call__(2, torch.ones)(2))"), "{}", body(source));
 }
+
+#[test]
+fn functions_get_their_arguments_from_those_who_call_them() {
+    check(
+        "import threading, torch, asyncio\nfrom functools import reduce\nfrom concurrent.futures import ThreadPoolExecutor\n\
+         def work(net): net.eval()\ndef other(net, x=1): net.train()\ndef rank(i, net): net.cpu()\n\
+         n = torch.nn.Linear(1, 1)\nthreading.Thread(target=work, args=(n,)).start()\n\
+         with ThreadPoolExecutor() as pool:\n  pool.submit(other, n)\n  f = pool.submit(torch.ones, 1)\n  f.result().sum()\n  for o in pool.map(lambda m: m(1), [n]): o.sum()\n\
+         torch.multiprocessing.spawn(rank, args=(n,))\nreduce(lambda a, b: a.add(b), [torch.ones(1)]).mean()\n\
+         async def main(): await asyncio.to_thread(work, n)\nn.register_forward_hook(lambda m, i, o: o.detach())\n",
+        &[
+            "4: torch.nn.Linear.eval",
+            "5: torch.nn.Linear.train",
+            "6: torch.nn.Linear.cpu",
+            "7: torch.nn.Linear",
+            "12: torch.Tensor.sum",
+            "13: torch.nn.Linear.__call__",
+            "13: torch.Tensor.sum",
+            "14: torch.multiprocessing.spawn",
+            "15: torch.Tensor.mean",
+            "15: torch.Tensor.add",
+            "15: torch.ones",
+            "17: torch.nn.Linear.register_forward_hook",
+            "17: torch.Tensor.detach",
+        ],
+    );
+}
+
+#[test]
+fn frameworks_hand_what_their_classes_say() {
+    check(
+        "import torch, transformers, pytorch_lightning as pl\nfrom dataclasses import dataclass, field\n\
+         class T(transformers.Trainer):\n  def compute_loss(self, model, inputs): return model(**inputs)\n\
+         class C(pl.Callback):\n  def on_train_end(self, trainer, pl_module): trainer.save_checkpoint('a'); pl_module.eval()\n\
+         @dataclass\nclass D:\n  loss: object = field(default_factory=torch.nn.MSELoss)\nD().loss(1, 2).backward()\n\
+         def to(b):\n  if isinstance(b, dict): return {k: to(v) for k, v in b.items()}\n  return b.to('cpu')\n\
+         to({'a': torch.ones(1)})\nfor row in torch.ones(2): row.sum()\n",
+        &[
+            "4: transformers.PreTrainedModel.__call__",
+            "6: pytorch_lightning.Trainer.save_checkpoint",
+            "6: pytorch_lightning.LightningModule.eval",
+            "10: torch.nn.MSELoss.__call__",
+            "10: torch.Tensor.backward",
+            "13: torch.Tensor.to",
+            "14: torch.ones",
+            "15: torch.ones",
+            "15: torch.Tensor.sum",
+        ],
+    );
+}

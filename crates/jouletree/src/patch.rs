@@ -1,6 +1,9 @@
 //! `jouletree patch`: hooks around the library calls of a script, a notebook or a folder, written beside the original.
 
+mod edits;
 mod folder;
+mod neighbours;
+mod roots;
 mod sites;
 
 use std::fs;
@@ -10,7 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use jouletree_patch::{
-    Level, Mode, Options, Patch, PatchError, patch_notebook, patch_script, unpatched_notebook, unpatched_script,
+    Files, Level, Mode, Options, PatchError, Patched, Project, unpatched_notebook, unpatched_script,
 };
 
 use crate::cli::InspectFormat;
@@ -60,6 +63,15 @@ pub struct PatchArgs {
     /// Remove the hooks of a patched file or folder
     #[arg(long, conflicts_with_all = ["list", "libraries"])]
     pub undo: bool,
+    /// Print what is to be inserted into FILE and into every file that it imports: how `run` has programs patched
+    #[arg(long, hide = true, conflicts_with_all = ["undo", "list", "output"])]
+    pub edits: bool,
+    /// A folder in which Python looks for modules, after that of FILE
+    #[arg(long, hide = true, value_name = "FOLDER")]
+    pub search: Vec<PathBuf>,
+    /// Leave alone what FILE imports
+    #[arg(long, hide = true)]
+    pub alone: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -118,6 +130,7 @@ impl PatchArgs {
 pub fn run(arguments: &PatchArgs) -> Result<Outcome> {
     let about = fs::metadata(&arguments.input).with_context(|| format!("{}", arguments.input.display()))?;
     match (about.is_dir(), arguments.undo) {
+        (false, false) if arguments.edits => edits::run(arguments)?,
         (false, false) => patch_file(arguments)?,
         (false, true) => undo_file(arguments)?,
         (true, undo) => folder::run(arguments, undo)?,
@@ -130,9 +143,44 @@ fn is_notebook(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ipynb"))
 }
 
-/// What a file is called by the runtime and in lists.
-fn patched(path: &Path, name: &str, source: &[u8], options: &Options) -> Result<Patch, PatchError> {
-    if is_notebook(path) { patch_notebook(name, source, options) } else { patch_script(name, source, options) }
+/// Files of the program as they are on disk. What is installed is not the program's.
+struct Disk;
+
+/// Longer files are data.
+const LONGEST: u64 = 4_000_000;
+
+impl Files for Disk {
+    fn read(&self, path: &Path) -> Option<Vec<u8>> {
+        if self.is_file(path) { fs::read(path).ok() } else { None }
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        let is_installed = |part: &std::ffi::OsStr| part == "site-packages" || part == "dist-packages";
+        fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() <= LONGEST)
+            && !path.iter().any(is_installed)
+    }
+}
+
+/// Adds a file that is to be patched. `name` is what it is called by the runtime and in lists.
+fn add(project: &mut Project<'_>, path: &Path, name: &str, source: &[u8]) {
+    if is_notebook(path) {
+        project.add_notebook(name, path, source);
+    } else {
+        project.add_script(name, path, source);
+    }
+}
+
+/// A file's name in its folder, whose path has no detours: the folders around it are those that Python sees.
+fn full(path: &Path) -> Result<PathBuf> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = fs::canonicalize(parent).with_context(|| format!("{}", parent.display()))?;
+    Ok(path.file_name().map_or_else(|| folder.clone(), |name| folder.join(name)))
+}
+
+/// What became of a file among those that it imports.
+fn of_file<'p>(patched: Vec<Patched<'p>>, path: &Path) -> Result<Patched<'p>> {
+    let found = patched.into_iter().find(|one| one.path == path);
+    found.with_context(|| format!("{}: cannot be found again", path.display()))
 }
 
 fn unpatched(path: &Path, source: &[u8]) -> Result<Vec<u8>, PatchError> {
@@ -156,13 +204,20 @@ fn patch_file(arguments: &PatchArgs) -> Result<()> {
     let source = read(path)?;
     let options = arguments.options();
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let patch = match patched(path, &name, &source, &options) {
+    let full = full(path)?;
+    let mut project = Project::new(&Disk, &options);
+    roots::of(&full).iter().for_each(|folder| project.search(folder));
+    add(&mut project, &full, &name, &source);
+    if options.mode == Mode::Full && options.level == Level::Method {
+        neighbours::of(&full).iter().for_each(|(path, source)| project.add_neighbour(path, source));
+    }
+    let patch = match of_file(project.patched(), &full)?.patch {
         Ok(patch) => patch,
         Err(error) => bail!("{}", located(path, &error)),
     };
     patch.notes.iter().for_each(|note| eprintln!("note: {}: {note}", path.display()));
     let mut listing = Listing::new(&options);
-    listing.add(&name, &source, patch.sites.clone());
+    listing.add(&name, &patch);
     if arguments.list {
         return print(&listing.written(arguments.format, false)?);
     }

@@ -55,6 +55,43 @@ fn a_script_is_patched_beside_itself_and_back() {
 }
 
 #[test]
+fn files_of_a_project_tell_of_each_other() {
+    let files = Files::new();
+    fs::create_dir_all(files.path("project/src/pkg")).expect("a folder");
+    files.write("project/pyproject.toml", "");
+    files.write("project/src/pkg/__init__.py", "from .net import make\n");
+    let net = files.write(
+        "project/src/pkg/net.py",
+        "import torch\ndef make(): return torch.nn.Linear(1, 1)\ndef scaled(x): return torch.relu(x)\n",
+    );
+    let train = files.write(
+        "project/train.py",
+        "from pkg import make\nimport pkg.net, torch\nmake()(1)\ntorch.jit.script(pkg.net.scaled)\n",
+    );
+    let listed = |words: &[&str]| {
+        let sites = run([&["patch"], words, &["--list", "--format", "json"]].concat()).json();
+        let site = |site: &serde_json::Value| {
+            let mark = if site["instrumented"] == true { "" } else { "-" };
+            format!("{}{mark}{}", site["file"].as_str().unwrap_or(""), site["name"].as_str().expect("a name"))
+        };
+        sites.as_array().expect("a list").iter().map(site).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(&[&train]), ["torch.nn.Linear.__call__", "torch.jit.script"]);
+    // The file by itself does not say who compiles it; its project does.
+    assert_eq!(listed(&[&net]), ["torch.nn.Linear", "-torch.relu"]);
+    let all = listed(&[&files.path("project")]);
+    assert!(all.contains(&"src/pkg/net.py-torch.relu".to_owned()), "{all:?}");
+    assert!(all.contains(&"train.pytorch.nn.Linear.__call__".to_owned()), "{all:?}");
+    let edits = run(["patch", &train, "--edits"]).json();
+    let paths: Vec<&str> =
+        edits["files"].as_array().expect("files").iter().filter_map(|file| file["path"].as_str()).collect();
+    assert!(paths[0].ends_with("train.py") && paths.len() == 3, "{paths:?}");
+    let alone = run(["patch", &train, "--edits", "--alone"]).json();
+    assert_eq!(alone["files"].as_array().map(Vec::len), Some(1));
+    assert_eq!(alone["files"][0]["sites"]["sites"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
 fn lists_are_for_people_and_for_programs() {
     let files = Files::new();
     let program = files.write("train.py", PROGRAM);

@@ -7,6 +7,7 @@ search path claims its file: then Python believes it to be an archive with a ``_
 from __future__ import annotations
 
 import importlib.machinery
+import json
 import os
 import re
 import subprocess
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 #: What patched files call.
 _HOOK = b"__jouletree_call__"
+#: A file is analysed with all that it imports, and these are not analysed again. Where a program loads more files than these
+#: that none of its others names, they are analysed each by itself.
+_MOST_ANALYSES = 32
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 #: Where Python's own modules are. To ask sysconfig would import modules while modules are looked for.
@@ -40,6 +44,8 @@ class Patcher:
         names = "|".join(sorted({re.escape(library.partition(".")[0]) for library in libraries}))
         self._mentions = re.compile(rb"\b(?:" + names.encode() + rb")\b")
         self._known: dict[str, Optional[bytes]] = {}
+        self._analysed: dict[str, dict[str, Any]] = {}
+        self._analyses = 0
         self._kept = 0
         self._lock = allocate_lock()
 
@@ -54,19 +60,44 @@ class Patcher:
         try:
             source = _read(path)
             # What was patched beforehand has its hooks.
-            if _HOOK in source or not self._mentions.search(source):
+            if _HOOK in source:
                 return None
+            found = self._found(path, source)
+            if not found or not found["edits"]:
+                return None
+            patched = _inserted(source, found["edits"])
             output = self._place(path)
-            words = [self._command, "patch", os.path.abspath(path), "--libraries", ",".join(self._libraries), "-o", output]
-            done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-            if done.returncode == 0:
-                _write(output + ".path", _shown(path).encode("utf-8", "surrogateescape"))
-                return _read(output)
-            # A program with a wrong syntax says so itself.
-            self._session.warn(f"{path} is not instrumented: {done.stderr.strip() or 'the command failed'}")
+            _write(output, patched)
+            _write(output + ".sites.json", json.dumps({"files": [found["sites"]]}).encode())
+            _write(output + ".path", _shown(path).encode("utf-8", "surrogateescape"))
+            return patched
         except OSError as error:
             self._session.warn(f"{path} is not instrumented: {error}")
         return None
+
+    def _found(self, path: str, source: bytes) -> Optional[dict[str, Any]]:
+        """What the command found in a file: when it analysed one that imports it, or now."""
+        whole = os.path.realpath(path)
+        found = self._analysed.get(whole)
+        about = os.stat(whole)
+        if found and (found["size"], found["modified_ns"]) == (about.st_size, about.st_mtime_ns):
+            return found
+        is_alone = self._analyses >= _MOST_ANALYSES
+        if not self._mentions.search(source) and (is_alone or b"import" not in source):
+            return None
+        self._analyses += 1
+        words = [self._command, "patch", whole, "--libraries", ",".join(self._libraries), "--edits"]
+        words += ["--alone"] if is_alone else [word for folder in _searched() for word in ("--search", folder)]
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8")
+        if done.returncode != 0:
+            # A program with a wrong syntax says so itself.
+            self._session.warn(f"{path} is not instrumented: {done.stderr.strip() or 'the command failed'}")
+            return None
+        files = json.loads(done.stdout)["files"]
+        for file in files[1:]:
+            self._analysed.setdefault(os.path.realpath(file["path"]), file)
+        self._analysed[whole] = files[0]
+        return self._analysed[whole]
 
     def _place(self, path: str) -> str:
         """Where in the run what was made of a file is kept."""
@@ -80,8 +111,6 @@ class Patcher:
         if path is not None and _HOOK not in _read(path):
             # Patched while it was loaded: the run has its sites.
             return
-        import json
-
         for table in _tables(path):
             for entry in json.loads(_read(table)).get("files", ()):
                 if entry.get("digest") == digest:
@@ -232,6 +261,22 @@ def _tables(path: Optional[str]) -> Iterator[str]:
 def _read(path: str) -> bytes:
     with open(path, "rb") as file:
         return file.read()
+
+
+def _inserted(source: bytes, edits: list[tuple[int, str]]) -> bytes:
+    """A file with what is to be inserted, in order."""
+    parts, at = [], 0
+    for place, text in edits:
+        parts += [source[at:place], text.encode()]
+        at = place
+    return b"".join([*parts, source[at:]])
+
+
+def _searched() -> list[str]:
+    """The folders of the program's own in which Python looks for modules."""
+    folders = [os.path.realpath(entry) for entry in sys.path if isinstance(entry, str)]
+    ours = os.path.dirname(_PACKAGE)
+    return [folder for folder in folders if folder != ours and os.path.isdir(folder) and _is_programs(folder + os.sep + "_")]
 
 
 def _write(path: str, content: bytes) -> None:

@@ -1,14 +1,15 @@
 //! A folder of programs: scripts and notebooks are patched, everything else is copied, into a folder that appears whole
 //! or not at all.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use jouletree_patch::Options;
+use jouletree_patch::{Options, Patched, Project};
 
 use super::sites::Listing;
-use super::{PatchArgs, is_notebook, located, patched, read, refuse_existing, unpatched};
+use super::{Disk, PatchArgs, add, is_notebook, located, read, refuse_existing, unpatched};
 use crate::print;
 
 /// The table of sites in a patched folder.
@@ -60,39 +61,65 @@ fn is_script(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "py") || is_notebook(path)
 }
 
-/// New contents of the files that are patched.
+/// New contents of the files that are patched. They are analysed together, as one imports another.
 fn patches(
     from: &Path,
     files: &[PathBuf],
     options: &Options,
     listing: &mut Listing,
 ) -> Result<Vec<Option<Vec<u8>>>> {
-    each(from, files, |path, file, source| {
-        let name = file.to_string_lossy();
-        let patch = patched(path, &name, source, options).map_err(|error| located(path, &error))?;
+    let root = fs::canonicalize(from).with_context(|| format!("{}", from.display()))?;
+    let mut project = Project::new(&Disk, options);
+    project.search(&root);
+    packages(&root, files).iter().for_each(|folder| project.search(folder));
+    for file in files.iter().filter(|file| is_script(file)) {
+        add(&mut project, &root.join(file), &file.to_string_lossy(), &read(&from.join(file))?);
+    }
+    let mut patched: HashMap<&Path, Patched<'_>> =
+        project.patched().into_iter().map(|one| (one.path, one)).collect();
+    each(files, |file| {
+        let path = from.join(file);
+        let one =
+            patched.remove(root.join(file).as_path()).context("no file").map_err(|error| error.to_string())?;
+        let patch = one.patch.map_err(|error| located(&path, &error))?;
         patch.notes.iter().for_each(|note| eprintln!("note: {}: {note}", path.display()));
-        let content = patch.applied(source);
-        listing.add(&name, source, patch.sites);
-        Ok(content)
+        listing.add(&file.to_string_lossy(), &patch);
+        Ok(patch.applied(one.source))
     })
 }
 
+/// The folders in which the folder's packages are: `src`, if there is `src/package/__init__.py`.
+fn packages(root: &Path, files: &[PathBuf]) -> Vec<PathBuf> {
+    let is_package = |folder: &Path| files.binary_search(&folder.join("__init__.py")).is_ok();
+    let initial = files.iter().filter(|file| file.file_name().is_some_and(|name| name == "__init__.py"));
+    let mut around: Vec<PathBuf> = initial
+        .filter_map(|file| file.parent()?.parent())
+        .filter(|folder| !is_package(folder))
+        .map(|folder| root.join(folder))
+        .collect();
+    around.sort();
+    around.dedup();
+    around
+}
+
 fn originals(from: &Path, files: &[PathBuf]) -> Result<Vec<Option<Vec<u8>>>> {
-    each(from, files, |path, _, source| unpatched(path, source).map_err(|error| located(path, &error)))
+    each(files, |file| {
+        let path = from.join(file);
+        let source = read(&path).map_err(|error| format!("{error:#}"))?;
+        unpatched(&path, &source).map_err(|error| located(&path, &error))
+    })
 }
 
 /// Changes every script and notebook, or tells of all that cannot be changed.
 fn each(
-    from: &Path,
     files: &[PathBuf],
-    mut change: impl FnMut(&Path, &Path, &[u8]) -> Result<Vec<u8>, String>,
+    mut change: impl FnMut(&Path) -> Result<Vec<u8>, String>,
 ) -> Result<Vec<Option<Vec<u8>>>> {
     let mut contents = Vec::with_capacity(files.len());
     let mut errors = Vec::new();
     for file in files {
-        let path = from.join(file);
         let content = if is_script(file) {
-            match change(&path, file, &read(&path)?) {
+            match change(file) {
                 Ok(content) => Some(content),
                 Err(error) => {
                     errors.push(error);
@@ -140,7 +167,7 @@ fn collect(root: &Path, inside: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
 }
 
 /// Why a folder is left out.
-fn skipped(path: &Path) -> Option<&'static str> {
+pub fn skipped(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_string_lossy();
     if name.starts_with('.') {
         Some("hidden")

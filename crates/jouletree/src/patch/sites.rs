@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use jouletree_patch::{Level, Mode, Options, Site};
+use jouletree_patch::{Level, Mode, Options, Patch, Site};
 use serde::Serialize;
 
 use crate::cli::InspectFormat;
@@ -22,10 +22,16 @@ pub struct Listing {
 
 /// The calls of one file. The hook tells a call by its place in the list.
 #[derive(Serialize)]
-struct FileSites {
+pub struct FileSites {
     file: String,
     digest: String,
     sites: Vec<Site>,
+}
+
+impl FileSites {
+    pub fn of(file: &str, patch: &Patch) -> FileSites {
+        FileSites { file: file.to_owned(), digest: patch.digest.clone(), sites: patch.sites.clone() }
+    }
 }
 
 #[derive(Serialize)]
@@ -53,9 +59,8 @@ impl Listing {
         }
     }
 
-    pub fn add(&mut self, file: &str, source: &[u8], sites: Vec<Site>) {
-        let digest = jouletree_patch::digest(source);
-        self.files.push(FileSites { file: file.to_owned(), digest, sites });
+    pub fn add(&mut self, file: &str, patch: &Patch) {
+        self.files.push(FileSites::of(file, patch));
     }
 
     /// The table of sites as it is written to a file.
