@@ -65,13 +65,15 @@ class Patcher:
             found = self._found(path, source)
             if not found or not found["edits"]:
                 return None
+            if found["size"] != len(source):
+                raise ValueError("it was changed while it was read")
             patched = _inserted(source, found["edits"])
             output = self._place(path)
             _write(output, patched)
             _write(output + ".sites.json", json.dumps({"files": [found["sites"]]}).encode())
             _write(output + ".path", _shown(path).encode("utf-8", "surrogateescape"))
             return patched
-        except OSError as error:
+        except (OSError, ValueError, KeyError) as error:
             self._session.warn(f"{path} is not instrumented: {error}")
         return None
 
