@@ -163,6 +163,30 @@ const TENSORS: &[&str] = &["torch.Tensor", "tensorflow.Tensor", "jax.Array"];
 /// What containers have and tensors have not.
 const NO_TENSORS: &[&str] = &["append", "extend", "get", "insert", "items", "keys", "pop", "update"];
 
+/// Methods of PyTorch's modules that give the module itself.
+const GIVES_ITSELF: &[&str] = &[
+    "apply",
+    "bfloat16",
+    "cpu",
+    "cuda",
+    "double",
+    "eval",
+    "float",
+    "half",
+    "requires_grad_",
+    "share_memory",
+    "to",
+    "to_empty",
+    "train",
+    "type",
+    "xpu",
+];
+
+/// Where PyTorch's modules are, and what is there beside them.
+const TORCH_MODULES: &[&str] = &["torch.nn.", "torchvision.models.", "torchaudio.models."];
+const NO_TORCH_MODULES: &[&str] =
+    &["torch.nn.functional.", "torch.nn.init.", "torch.nn.utils.", "torch.nn.Parameter"];
+
 /// What registers a function that PyTorch calls with tensors.
 const TORCH_HOOKS: &[&str] = &[
     "register_forward_hook",
@@ -495,6 +519,23 @@ pub(crate) fn is_telling(method: &str) -> bool {
     TELLING_METHODS.contains(&method)
 }
 
+/// Whether a method of an object gives the object itself: `Net().to(device).eval()` is still the net.
+pub(crate) fn gives_itself(object: &str, method: &str) -> bool {
+    GIVES_ITSELF.contains(&method) && is_torch_module(object)
+}
+
+/// Whether a path is that of a PyTorch module: of its class, or of what makes one.
+fn is_torch_module(path: &str) -> bool {
+    let starts = |leads: &[&str]| leads.iter().any(|lead| path.starts_with(lead));
+    let is_pretrained = |part: &str| part.contains("Model") || part.contains("For");
+    match path.split('.').next() {
+        _ if path.contains("__call__") || path.contains("[]") => false,
+        Some("transformers") => path.split('.').nth(1).is_some_and(is_pretrained),
+        Some("lightning" | "pytorch_lightning") => last(path) == "LightningModule",
+        _ => starts(TORCH_MODULES) && !starts(NO_TORCH_MODULES),
+    }
+}
+
 /// A path has at most this many parts; what a chain adds beyond says nothing more.
 const LONGEST: usize = 12;
 
@@ -512,6 +553,9 @@ pub(crate) fn result(path: &str) -> String {
                 "tensorflow.data.Dataset".to_owned()
             };
         }
+    }
+    if let Some(parent) = parent(path).filter(|parent| gives_itself(parent, method)) {
+        return parent.to_owned();
     }
     let is_small = method.starts_with(|first: char| first.is_lowercase());
     if is_small {

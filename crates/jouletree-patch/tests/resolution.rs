@@ -228,6 +228,41 @@ print(torch.ones(2))
 }
 
 #[test]
+fn a_module_that_is_moved_is_still_the_module() {
+    let program = "import torch\nfrom torch import nn\nclass Net(nn.Module):\n  def forward(self, x): return torch.relu(x)\n  \
+                   def features(self, x): return torch.tanh(x)\nnet = Net().to('cpu').train()\nnet.features(1).sum()\n\
+                   class Kept(nn.Module):\n  def eval(self): return torch.ones(1)\nKept().eval().sum()\n\
+                   nn.Linear(1, 2).cuda()(3).max()\nfor p in net.float().parameters(): p.zero_()\n";
+    check(
+        program,
+        &[
+            "4: torch.relu",
+            "5: torch.tanh",
+            "6: torch.nn.Module",
+            "6: torch.nn.Module.to",
+            "6: torch.nn.Module.train",
+            "7: torch.Tensor.sum",
+            "9: torch.ones",
+            "10: torch.nn.Module",
+            "10: torch.Tensor.sum",
+            "11: torch.nn.Linear",
+            "11: torch.nn.Linear.cuda",
+            "11: torch.nn.Linear.__call__",
+            "11: torch.Tensor.max",
+            "12: torch.nn.Module.float",
+            "12: torch.nn.Module.parameters",
+            "12: torch.nn.Module.parameters[].zero_",
+        ],
+    );
+    // What is compiled after it was moved is traced, too.
+    check(
+        "import torch\nclass Net(torch.nn.Module):\n  def forward(self, x): return torch.relu(x)\n\
+         net = torch.compile(Net().to('cpu'))\n",
+        &["3: -torch.relu", "4: torch.compile", "4: torch.nn.Module", "4: torch.nn.Module.to"],
+    );
+}
+
+#[test]
 fn functions_get_their_arguments_from_those_who_call_them() {
     check(
         "import threading, torch, asyncio\nfrom functools import reduce\nfrom concurrent.futures import ThreadPoolExecutor\n\

@@ -181,7 +181,7 @@ fn scrapes_grow_are_conserved_and_end_as_the_report() {
         "sh",
         "-c",
     ];
-    let program = "end=$(($(date +%s) + 4)); while [ $(date +%s) -lt $end ]; do :; done; exit 7";
+    let program = "end=$(($(date +%s) + 5)); while [ $(date +%s) -lt $end ]; do :; done; exit 7";
     let mut running = Running::start(machine.record(&[&arguments[..], &[program]].concat()));
     let address = running.address();
     assert!(address.ip().is_loopback());

@@ -30,7 +30,32 @@ impl<'a> Walk<'a> {
         }
         let mut result = self.apply(&callee, &passed, call.open);
         if let ExprKind::Attribute(_, member) = &call.callee.kind {
+            if receiver.iter().any(|value| self.gives_itself(value, member)) {
+                result = self.itself(&receiver, member, &passed, call.open);
+            }
             result.join(&self.container_method(&receiver, member, call, &passed));
+        }
+        result
+    }
+
+    /// Whether a method that a class of the program has from its library gives the instance itself.
+    fn gives_itself(&mut self, value: Value, method: &'a str) -> bool {
+        let Value::Instance(class) = value else { return false };
+        let Some(base) = self.known.library_base(class) else { return false };
+        knowledge::gives_itself(self.known.paths.name(base), method)
+            && !self.known.attribute(&value.into(), method).iter().any(|found| matches!(found, Value::Method(_)))
+    }
+
+    /// What a method gives, where it gives some of its receivers themselves.
+    fn itself(&mut self, receiver: &Values, method: &'a str, passed: &[Passed<'a>], at: u32) -> Values {
+        let mut result = Values::default();
+        for value in receiver.iter() {
+            if self.gives_itself(value, method) {
+                result.add(value);
+            } else {
+                let callee = self.known.attribute(&value.into(), method);
+                result.join(&self.apply(&callee, passed, at));
+            }
         }
         result
     }
