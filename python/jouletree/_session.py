@@ -28,7 +28,13 @@ STAGE = "JOULETREE_STAGE"
 _ROWS = 2048
 _SECONDS = 1.0
 
-_STEP_COLUMNS = "start_ns,end_ns,step,phase,recorded,samples"
+#: Recording may cost this share of the time that a process has run for, and this much on top of it.
+_COST_SHARE = 0.1
+_COST_SECONDS = 1.0
+#: What recording an event adds to the step it is in.
+_EVENT_SECONDS = 5e-6
+
+_STEP_COLUMNS = "start_ns,end_ns,step,phase,recorded,samples,function"
 _SPAN_COLUMNS = "start_ns,end_ns,device,lane,op,type,pass"
 _WINDOW_COLUMNS = "start_ns,end_ns,name,kind,thread"
 
@@ -103,6 +109,11 @@ class Session:
         self._files = 0
         self._warned: set[str] = set()
         self._step = 0
+        #: How many steps ran of each phase and function.
+        self._ran: dict[tuple[str, str], int] = {}
+        self._began = time.monotonic()
+        #: Seconds that recording has cost the program so far.
+        self._cost = 0.0
         self._frameworks: dict[str, str] = {}
         self._endings: list[Callable[[], None]] = []
         self._rebirths: list[Callable[[], None]] = []
@@ -144,18 +155,43 @@ class Session:
         self._step += 1
         return self._step
 
-    def steps_begun(self) -> int:
-        """How many steps have begun so far."""
-        return self._step
-
     def no_step(self, step: int) -> None:
         """Takes back the number of a step that turned out to be none, such as one that found its data at an end."""
         if self._step == step:
             self._step -= 1
 
-    def wants(self, step: int) -> bool:
-        """Whether the operations of this step are to be recorded."""
-        return self.level == "op" and self.room > 0 and self.plan.wants(step)
+    def ran_so_far(self, phase: str, function: str = "") -> int:
+        """How many steps of this phase and function have run."""
+        return self._ran.get((phase, function), 0)
+
+    def wants(self, phase: str, function: str = "", ahead: int = 0) -> bool:
+        """Whether the operations of the next step of this phase and function are to be recorded.
+
+        The plan applies to each phase and function on its own: `1..20` are the first 20 training steps and the first
+        20 batches of an evaluation. `ahead` asks about a later step.
+        """
+        if self.level != "op" or self.room <= 0:
+            return False
+        return self.plan.wants(self.ran_so_far(phase, function) + 1 + ahead) and not self._is_expensive()
+
+    def _is_expensive(self) -> bool:
+        """Whether recording has cost too much of the program's time; steps are recorded again once it has run on."""
+        age = time.monotonic() - self._began
+        if self._cost <= _COST_SECONDS + _COST_SHARE * age:
+            return False
+        self.warn(
+            "recording operations took more than a tenth of the program's time; fewer steps are recorded than --steps asks for"
+        )
+        return True
+
+    def cost(self, start_ns: int, end_ns: int, events: int = 0) -> None:
+        """Notes what recording cost: the time in which the program waited, and the events recorded before it."""
+        self._cost += (end_ns - start_ns) / 1e9 + events * _EVENT_SECONDS
+        self.ran_window("recording", start_ns, end_ns, "overhead", 0)
+
+    def compiled(self, name: str, start_ns: int, end_ns: int) -> None:
+        """Notes that a framework compiled or traced something: a stage of its own, no part of a step."""
+        self.ran_window(name, start_ns, end_ns, "compilation", 0)
 
     def ran_step(
         self,
@@ -165,10 +201,17 @@ class Session:
         phase: str = "train",
         recorded: bool = False,
         samples: Optional[int] = None,
+        function: str = "",
     ) -> None:
-        """Notes a step that ran; `phase` is ``train``, ``evaluate`` or ``predict``."""
+        """Notes a step that ran.
+
+        `phase` is ``train``, ``evaluate`` or ``predict``. `function` tells apart steps of one phase that do different
+        work, such as those of two models or of two compiled functions; it may be empty.
+        """
+        key = (phase, function)
+        self._ran[key] = self._ran.get(key, 0) + 1
         known = "" if samples is None else str(samples)
-        self.steps.add(f"{start_ns},{end_ns},{step},{phase},{int(recorded)},{known}")
+        self.steps.add(f"{start_ns},{end_ns},{step},{phase},{int(recorded)},{known},{quoted(function)}")
 
     def ran_module(self, path: str, start_ns: int, end_ns: int, lane: int, kind: str, passed: str) -> None:
         """Notes that a module was active; spans of one lane nest."""
@@ -246,6 +289,9 @@ class Session:
         self._folder = self._new_folder()
         self._made = False
         self._step = 0
+        self._ran.clear()
+        self._began = time.monotonic()
+        self._cost = 0.0
         self._warned.clear()
         for table in self._tables:
             table.forget()

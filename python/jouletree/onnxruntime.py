@@ -175,7 +175,7 @@ class _Adapter:
     def _prepare(self, arguments: Any, options: Any) -> Any:
         """Switches profiling on in the options that a session is made with, and says how to undo it."""
         session = self._session
-        if session.room <= 0 or session.plan.is_over(session.steps_begun() + 1):
+        if session.room <= 0 or session.plan.is_over(session.ran_so_far("predict") + 1):
             return None
         chosen = arguments[1] if len(arguments) > 1 else options.get("sess_options")
         if chosen is None:
@@ -267,18 +267,18 @@ class _Adapter:
         session = self._session
         step = session.next_step()
         profile = self._profiles.get(inference)
-        if session.wants(step):
+        if session.wants("predict"):
             self._chosen = True
-        elif profile is not None and profile.is_on() and not profile.is_of_the_program() and self._is_over(step):
+        elif profile is not None and profile.is_on() and not profile.is_of_the_program() and self._is_over():
             self._end_one(profile)
         # A profile that is on records every run, whether it was asked for or not.
         return step, profile, profile is not None and profile.is_on(), time.time_ns()
 
-    def _is_over(self, step: int) -> bool:
+    def _is_over(self) -> bool:
         session = self._session
-        if session.plan.is_over(step) or session.room <= 0:
+        if session.plan.is_over(session.ran_so_far("predict") + 1) or session.room <= 0:
             return True
-        if not self._chosen or any(map(session.wants, range(step, step + _SOON))):
+        if not self._chosen or any(session.wants("predict", ahead=steps) for steps in range(_SOON)):
             return False
         session.warn(
             "ONNX Runtime cannot take a profile up again: of steps chosen at a distance only the first have operations"

@@ -96,7 +96,7 @@ class Steps:
     def _begin_step(self, function: Function) -> None:
         session, window = self._session, self._window
         number = session.next_step()
-        wanted = session.wants(number)
+        wanted = session.wants(function.phase)
         if window.is_open and (not wanted or window.is_full()):
             self._wait()
             self._end_step(time.time_ns())

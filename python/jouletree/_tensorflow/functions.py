@@ -108,7 +108,7 @@ class Functions:
     def _step(self, plain: Any, purpose: str, function: Any, args: Any, kwds: Any) -> Any:
         session, windows = self._session, self._windows
         number = session.next_step()
-        recorded = bool(windows is not None and session.wants(number) and guarded(windows.open))
+        recorded = bool(windows is not None and session.wants(self._phase_of(purpose)) and guarded(windows.open))
         traces = _traces(function)
         start = time.time_ns()
         is_step = False
@@ -122,15 +122,21 @@ class Functions:
             else:
                 session.no_step(number)
             if windows is not None:
-                guarded(windows.stepped, session.wants(number + is_step))
+                guarded(windows.stepped, session.wants(self._phase_of(purpose)))
         return result
+
+    def _phase_of(self, purpose: str) -> str:
+        """The phase of a call of a function with this purpose."""
+        phase = self.local.phases[-1] if self.local.phases else None
+        if phase is None or purpose == TRAIN:
+            return purpose
+        return PREDICT if phase.name == TRAIN else phase.name
 
     def _noted(self, number: int, start: int, end: int, purpose: str, recorded: bool, args: Any) -> None:
         phase = self.local.phases[-1] if self.local.phases else None
-        name = purpose
+        name = self._phase_of(purpose)
         samples = guarded(batch_of, args)
         if phase is not None:
-            name = TRAIN if purpose == TRAIN else PREDICT if phase.name == TRAIN else phase.name
             samples = samples or phase.samples
         if self._session.level == "module":
             self._session.ran_module("step", start, end, threading.get_native_id(), name, "")

@@ -98,7 +98,7 @@ class Sessions:
         number = recording.next_step()
         samples = guarded(_fed_batch, feed_dict) or about.samples
         first = session not in about.prepared
-        traced = guarded(self._traced, options) if recording.wants(number) else None
+        traced = guarded(self._traced, options) if recording.wants(about.phase or PREDICT) else None
         kept, recorded = _Kept(), False
         start = time.time_ns()
         try:
