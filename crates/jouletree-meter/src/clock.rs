@@ -5,6 +5,9 @@ use std::ops::Sub;
 use jouletree_model::Nanos;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
+/// The time of day was not set if it moved by fewer nanoseconds than this.
+const LEAST_STEP: u64 = 1_000_000;
+
 /// An instant of the monotonic clock, in nanoseconds since some instant before the machine started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Mono(pub i64);
@@ -76,6 +79,12 @@ impl Anchors {
         let anchor = self.anchors.get(after.saturating_sub(1))?;
         Some(anchor.wall + (at - anchor.mono))
     }
+}
+
+/// Whether the time of day was set, where it `moved` against the monotonic clock while some time passed. It is slewed by
+/// half a millisecond in a second at most.
+pub(crate) fn was_set(moved: Nanos, passed: Nanos) -> bool {
+    moved.0.unsigned_abs() > LEAST_STEP.max(passed.0.unsigned_abs() / 1000)
 }
 
 /// The processor time of this process, all its threads included.

@@ -19,6 +19,8 @@ pub struct Counter {
     most_watts: f64,
     slack: Nanos,
     last: Option<(Mono, u64)>,
+    /// How much older than the last reading its count may be: after a stall the first count may be from before it.
+    behind: Nanos,
     total: u64,
 }
 
@@ -55,6 +57,7 @@ impl Counter {
             most_watts: info.most_watts,
             slack: STALL.max(info.period + info.period),
             last: None,
+            behind: Nanos(0),
             total: 0,
         }
     }
@@ -67,12 +70,29 @@ impl Counter {
     /// Takes a reading.
     pub fn take(&mut self, at: Mono, raw: u64) -> Advance {
         if self.range.is_some_and(|range| raw > range) {
-            self.last = None;
+            self.lose();
             return Advance::Gap(Implausible::OutOfRange);
         }
+        let behind = std::mem::take(&mut self.behind);
         let Some((before, previous)) = self.last.replace((at, raw)) else { return Advance::Begins };
-        match self.between(at - before, previous, raw) {
+        let time = at - before;
+        let with_stall = Nanos(time.0.saturating_add(behind.0));
+        let between = self.between(time, previous, raw);
+        // The energy of a stall may be in the second reading after it. Time that allows a wrap proves nothing.
+        let between = between.or_else(|why| match why {
+            Implausible::TooMuch | Implausible::Backwards if behind > Nanos(0) => {
+                self.between(with_stall, previous, raw).map_err(|_| why)
+            }
+            _ => Err(why),
+        });
+        match between {
             Ok(energy) => {
+                let is_stalled = time > self.slack || (behind > Nanos(0) && energy == 0);
+                self.behind = match is_stalled {
+                    true if energy == 0 => with_stall,
+                    true => time,
+                    false => Nanos(0),
+                };
                 self.total = self.total.saturating_add(energy);
                 Advance::By(energy)
             }
@@ -83,6 +103,7 @@ impl Counter {
     /// Forgets the last reading: what happens until the next one is not known.
     pub fn lose(&mut self) {
         self.last = None;
+        self.behind = Nanos(0);
     }
 
     /// The longest time between two readings after which the energy between them is certainly known; `None` when

@@ -66,6 +66,21 @@ fn more_than_the_hardware_can_use_is_a_gap() {
 }
 
 #[test]
+fn the_energy_of_a_stall_may_be_in_the_second_reading_after_it() {
+    for (first, second) in [(0, 120_000_000), (60_000_000, 60_040_000), (120_000_000, 40_000)] {
+        let mut counter = rapl();
+        counter.take(Mono(0), RANGE - 7);
+        let shown = |energy: u64| (RANGE - 7 + energy) % (RANGE + 61);
+        assert_eq!(counter.take(Mono(3 * SECOND), shown(first)), Advance::By(first));
+        assert_eq!(counter.take(Mono(3 * SECOND + 1_000_000), shown(first + second)), Advance::By(second));
+        // And not in the third.
+        let third = shown(first + second + 60_000_000);
+        let said = counter.take(Mono(3 * SECOND + 2_000_000), third);
+        assert_eq!(said, Advance::Gap(Implausible::TooMuch), "{first} {second}");
+    }
+}
+
+#[test]
 fn a_time_that_allows_two_wraps_is_a_gap_whatever_is_read() {
     let mut counter = rapl();
     let longest = counter.longest_gap().unwrap();

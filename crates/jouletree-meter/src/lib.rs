@@ -27,6 +27,7 @@ pub mod sampler;
 mod sensor;
 pub mod series;
 pub mod share;
+mod silence;
 pub mod slow;
 pub mod station;
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use jouletree_model::Nanos;
 
+use crate::silence::Silence;
 use crate::{Mono, ReadError, Reading, Sensor, SensorInfo};
 
 /// How long a sensor may take to answer before it counts as late.
@@ -28,6 +29,7 @@ pub struct Deadlined {
     deadline: Nanos,
     shared: Arc<Shared>,
     seen: News,
+    silence: Silence,
     late: bool,
     times_late: u64,
     longest: Nanos,
@@ -74,6 +76,7 @@ impl Deadlined {
             deadline,
             shared,
             seen: nothing,
+            silence: Silence::since(Mono::now()),
             late: false,
             times_late: 0,
             longest: Nanos(0),
@@ -103,10 +106,10 @@ impl Sensor for Deadlined {
 
     fn reading(&mut self) -> Result<Reading, ReadError> {
         self.look();
-        let silent = Mono::now() - self.seen.heard;
+        let silent = self.silence.look(Mono::now(), self.seen.heard, self.deadline);
         // One that is gone is asked less often, and stays gone meanwhile.
         let is_gone = matches!(self.seen.said, Err(ReadError::Gone(_)));
-        if silent > self.deadline && !is_gone {
+        if let Some(silent) = silent.filter(|_| !is_gone) {
             self.times_late += u64::from(!self.late);
             self.late = true;
             self.longest = self.longest.max(silent);

@@ -262,6 +262,30 @@ fn who_is_told_to_end_passes_it_on_and_finishes() {
     assert_power(balance(&shown(&machine.run()), "host/cpu:0"), 60.0, 0.4, machine.tick());
 }
 
+/// The counters count on while the recorder is stopped: the energy is known, and so is whose it was.
+#[test]
+fn a_recorder_that_is_stopped_for_a_while_loses_nothing() {
+    let machine = Machine::playing("package-0: 40W");
+    let start_mono_ns = Some(jouletree_meter::Mono::now().0);
+    let script = fake_nvml::Script { gpu: vec![fake_nvml::Gpu::default()], start_mono_ns, ..Default::default() };
+    fake_nvml::install(machine.folder.path(), &script).unwrap();
+    let mut running = Running(machine.record(&["--", "sleep", "4"]).stderr(Stdio::null()).spawn().unwrap());
+    wait_for("the recording", || machine.run().join("recording.json").exists());
+    std::thread::sleep(Duration::from_millis(700));
+    running.signal(Signal::STOP);
+    std::thread::sleep(Duration::from_millis(1800));
+    running.signal(Signal::CONT);
+    assert_eq!(running.0.wait().unwrap().code(), Some(0));
+    let shown = shown(&machine.run());
+    let cpu = balance(&shown, "host/cpu:0");
+    assert_power(cpu, 40.0, 3.0, machine.tick());
+    // Without the stall, about half is left. A busy machine may hold up the player, too.
+    assert!(number(cpu, "coverage") > 0.85, "{cpu}");
+    assert!(number(cpu, "unknown_j") < 0.15 * number(cpu, "energy_j"), "{cpu}");
+    let gpu = balance(&shown, "host/gpu:0");
+    assert!(number(gpu, "coverage") > 0.85 && (number(gpu, "power_w") - 100.0).abs() < 3.0, "{gpu}");
+}
+
 #[test]
 fn a_recorder_that_is_killed_loses_a_batch_at_most() {
     let machine = Machine::playing("package-0: 60W");

@@ -19,6 +19,7 @@ use jouletree_model::{Device, DeviceClass, Kind, Nanos, PowerUnit};
 
 pub use place::Place;
 
+use crate::silence::Silence;
 use crate::{Anchor, Found, Mono, Quality, ReadError, Reading, Sensor, SensorInfo, Unusable};
 use stream::{Lines, Step, Stream};
 use tally::{ASSUMED_PERIOD, Tally};
@@ -57,7 +58,8 @@ impl ExternalMeter {
             let shared = Arc::new(Shared { state: Mutex::new(State::new(tally)), stop: AtomicBool::new(false) });
             let (theirs, place) = (shared.clone(), self.place.clone());
             thread::Builder::new().name("meter".to_owned()).spawn(move || listen(&place, stream, &theirs))?;
-            Ok(ExternalSensor { info, shared, seen: Seen::default(), began: Mono::now(), told_gaps: 0 })
+            let (seen, began) = (Seen::default(), Mono::now());
+            Ok(ExternalSensor { info, shared, seen, silence: Silence::since(began), began, told_gaps: 0 })
         });
         match opened {
             Ok(sensor) => Found { info: sensor.info.clone(), sensor: Ok(Box::new(sensor)) },
@@ -170,6 +172,7 @@ struct ExternalSensor {
     info: SensorInfo,
     shared: Arc<Shared>,
     seen: Seen,
+    silence: Silence,
     began: Mono,
     told_gaps: u64,
 }
@@ -192,8 +195,8 @@ impl Sensor for ExternalSensor {
         let Some((reading, arrived)) = self.seen.newest else { return Err(ReadError::Late(now - self.began)) };
         self.info.kind = self.seen.unit.map_or(self.info.kind, kind);
         self.info.period = self.seen.period.unwrap_or(self.info.period);
-        if now - arrived > self.seen.patience {
-            return Err(ReadError::Late(now - arrived));
+        if let Some(silent) = self.silence.look(now, arrived, self.seen.patience) {
+            return Err(ReadError::Late(silent));
         }
         if self.seen.gaps > self.told_gaps {
             self.told_gaps = self.seen.gaps;

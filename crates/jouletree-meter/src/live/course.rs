@@ -38,6 +38,10 @@ pub(super) struct Course {
     settled: usize,
     after_settled: Tip,
     tip: Tip,
+    /// The last point that no later reading replaces.
+    firm: Option<WallPoint>,
+    /// The point after it, if that is the first reading after a stall.
+    unsettled: Option<Nanos>,
     has_forgotten: bool,
 }
 
@@ -79,6 +83,8 @@ impl Course {
             settled: 0,
             after_settled: Tip::default(),
             tip: Tip::default(),
+            firm: None,
+            unsettled: None,
             has_forgotten: false,
         }
     }
@@ -104,8 +110,22 @@ impl Course {
         let mut open: Vec<WallPoint> = self.waiting.iter().copied().collect();
         let points = self.builder.unfinished().filter(is_of_now);
         open.extend(points.filter_map(|point| wall.take(point, anchors)));
+        self.firm = wall.last();
+        let unsettled = self.builder.unsettled().filter(is_of_now);
+        self.unsettled = unsettled.and_then(|point| anchors.wall(point.at));
+        open.extend(unsettled.and_then(|point| wall.take(point, anchors)));
         open.extend(wall.end());
         self.push(open, books);
+    }
+
+    /// When the first reading after a stall was, as long as the next change may replace it.
+    pub(super) fn unsettled(&self) -> Option<Nanos> {
+        self.unsettled
+    }
+
+    /// The last instant before what is not settled yet; `None` where nothing is known or nothing follows.
+    pub(super) fn open_since(&self) -> Option<Mono> {
+        self.after_settled.last.filter(|last| !last.gap_follows).map(|last| last.at)
     }
 
     /// Forgets what lies before an instant, as far as no later edge needs it.
@@ -125,6 +145,7 @@ impl Course {
         self.stretches.clear();
         self.settled = 0;
         self.after_settled.last = None;
+        (self.firm, self.unsettled) = (None, None);
         self.has_forgotten = true;
     }
 
@@ -154,7 +175,7 @@ impl Course {
 
     /// Up to when something is known, and whether it is known that there is a gap after that.
     pub(super) fn known_until(&self) -> (Option<WallPoint>, bool) {
-        (self.tip.last, self.tip.last.is_none_or(|last| last.gap_follows))
+        (self.firm, self.firm.is_none_or(|last| last.gap_follows))
     }
 
     /// An instant in the last stretches by the monotonic clock.
@@ -270,7 +291,8 @@ impl Course {
             parts.into_iter().for_each(|parts| sums.parts.add(parts));
         }
         let (number, follows_gap) = (stretch.number, stretch.follows_gap);
-        Some(Edge { number, sums, unsure: self.unsure_at(place), follows_gap })
+        let stall = (self.unsure.stall(stretch.range, stretch.watts), part);
+        Some(Edge { number, sums, unsure: self.unsure_at(place), stall, follows_gap })
     }
 
     /// The variance of the energy up to somewhere in a stretch.

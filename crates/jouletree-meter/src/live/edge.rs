@@ -3,7 +3,7 @@
 
 use jouletree_model::{Joules, Nanos, TimeRange};
 
-use crate::series::{Estimate, Unsure};
+use crate::series::{Estimate, Unsure, bridge};
 use crate::share::Split;
 
 /// What was counted from the beginning to an instant.
@@ -29,6 +29,8 @@ pub(super) struct Edge {
     pub(super) sums: Sums,
     /// The variance of the energy up to somewhere in the stretch.
     pub(super) unsure: f64,
+    /// The variance of the energy of the stretch, if it is a stall, and the part of it before the edge.
+    pub(super) stall: (f64, f64),
     /// Whether nothing is known right before the stretch.
     pub(super) follows_gap: bool,
 }
@@ -43,6 +45,11 @@ impl Edge {
         let joules = (whole + end.sums.inside.0 - self.sums.inside.0).max(0.0);
         let known = end.sums.known - self.sums.known;
         let mut variance = self.unsure + end.unsure;
+        let ((stall, from), (other, to)) = (self.stall, end.stall);
+        variance += match end.number > self.number {
+            true => stall * bridge(from) + other * bridge(to),
+            false => stall * bridge(to - from),
+        };
         if end.number > self.number {
             // The stretch of the first edge may end a gap that is before the window, that of the second one inside.
             variance += end.sums.ends - self.sums.ends;

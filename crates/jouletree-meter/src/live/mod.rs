@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use jouletree_model::Nanos;
 
+use crate::clock::was_set;
 use crate::series::still_after;
 use crate::share::{Cut, ShareBook};
 use crate::station::Batch;
@@ -36,8 +37,8 @@ const BEGINNING: Nanos = Nanos(1_000_000_000);
 const SHARES_LATE: Nanos = Nanos(1_000_000_000);
 /// Shares are kept for this many periods of the slowest sensor beyond [`KEPT`]: points are final some readings later.
 const KEPT_PERIODS: i64 = 12;
-/// The time of day is slewed by less than this from one anchor to the next.
-const CLOCK_STEP: Nanos = Nanos(1_000_000);
+/// Shares of a stall are kept for no longer than this, however long the stall.
+const SHARES_KEPT_MOST: Nanos = Nanos(600_000_000_000);
 
 /// Answers questions about windows of time, by the time of day.
 #[derive(Debug)]
@@ -180,7 +181,11 @@ impl Live {
             }
             self.anchors.push(*anchor);
             let is_ahead = |anchor: crate::Anchor| anchor.wall - Nanos(anchor.mono.0);
-            if before.is_some_and(|before| is_ahead(before) - is_ahead(*anchor) > CLOCK_STEP) {
+            let is_set_back = |before: crate::Anchor| {
+                let back = is_ahead(before) - is_ahead(*anchor);
+                back > Nanos(0) && was_set(back, anchor.mono - before.mono)
+            };
+            if before.is_some_and(is_set_back) {
                 self.courses.iter_mut().for_each(|course| course.restart(anchor.mono));
                 self.windows.values_mut().for_each(|window| window.is_whole = false);
             }
@@ -228,7 +233,9 @@ impl Live {
         let Some((first, newest)) = self.seen else { return Reach::NotYet };
         let Some(now) = self.anchors.wall(newest) else { return Reach::NotYet };
         let own = course.info.period + course.info.quality.lag;
-        let is_late = |by: Nanos| now - end > by;
+        // What follows on a stall is waited for from its end on.
+        let awaited = course.unsettled().map_or(end, |after_stall| end.max(after_stall));
+        let is_late = |by: Nanos| now - awaited > by;
         let (last, is_gap) = course.known_until();
         if last.is_none_or(|last| last.time < end) {
             return match () {
@@ -245,7 +252,10 @@ impl Live {
     }
 
     fn forget_the_past(&mut self, newest: Mono) {
-        let oldest = Mono(newest.0.saturating_sub(self.shares_kept.0));
+        let back = |time: Nanos| Mono(newest.0.saturating_sub(time.0));
+        // The shares of a stall are needed when it is over.
+        let open = self.courses.iter().filter_map(Course::open_since).min().unwrap_or(newest);
+        let oldest = back(self.shares_kept).min(open).max(back(SHARES_KEPT_MOST));
         self.sockets.forget_before(oldest);
         self.gpus.forget_before(oldest);
         if let Some(now) = self.anchors.wall(newest) {

@@ -58,12 +58,28 @@ impl Dice {
 fn batch(dice: &mut Dice, counts: &mut [u64], number: u64) -> Batch {
     let mut batch = Batch { number, ..Batch::default() };
     let (start, end) = (number as i64 * 100 * MS, (number as i64 + 1) * 100 * MS);
+    // Now and then nothing is read for a while, and the first count after that is an old one.
+    let stall = match dice.roll(12) {
+        // Windows begin in the first tenth.
+        _ if number == 0 => 0..0,
+        0 => 0..25,
+        1 => dice.roll(25) as i64..25,
+        2 => 0..dice.roll(25) as i64,
+        _ => 0..0,
+    };
     for (sensor, count) in counts.iter_mut().enumerate() {
+        let mut behind = 0;
         for tick in 0..25 {
+            let before = *count;
             *count += if sensor == 3 && tick % 5 != 0 { 0 } else { 1 + dice.roll(400_000) };
             let flags = if dice.roll(90) == 0 { Flags::GAP } else { Flags::default() };
             let at = Mono(start + tick * PERIOD.0 + dice.roll(100_000) as i64);
-            batch.samples.push(Sample { sensor: sensor as u16, flags, at, count: *count });
+            if stall.contains(&tick) {
+                behind += *count - before;
+                continue;
+            }
+            let shown = *count - dice.roll(std::mem::take(&mut behind) + 1);
+            batch.samples.push(Sample { sensor: sensor as u16, flags, at, count: shown });
         }
     }
     if dice.roll(8) > 0 {

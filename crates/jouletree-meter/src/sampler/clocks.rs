@@ -2,12 +2,13 @@
 
 use jouletree_model::Nanos;
 
+use crate::clock::was_set;
 use crate::{Anchor, Mono};
 
 /// Anchors are taken so often.
 const BETWEEN_ANCHORS: Nanos = Nanos(1_000_000_000);
-/// The time of day is slewed by half of this in a second at most; what moves further was set.
-const STEP: Nanos = Nanos(1_000_000);
+/// The clocks that cannot be set agree to this, unless the machine was suspended.
+const SUSPEND: Nanos = Nanos(1_000_000);
 /// Clocks that were read further apart than this, because something came between, do not make an anchor.
 const TIGHT: Nanos = Nanos(100_000);
 
@@ -41,10 +42,10 @@ impl Clocks {
             return Look { anchor: Some(now), ..Look::default() };
         };
         let passed = now.mono - last.mono;
-        let suspend = Some(now.boot - last.boot - passed).filter(|time| *time > STEP);
+        let suspend = Some(now.boot - last.boot - passed).filter(|time| *time > SUSPEND);
         // The time of day goes on during a suspend: only what is left was set.
         let moved = now.wall - last.wall - passed - suspend.unwrap_or(Nanos(0));
-        let step = Some(moved).filter(|by| by.0.abs() > STEP.0);
+        let step = Some(moved).filter(|by| was_set(*by, passed));
         let is_due = passed >= BETWEEN_ANCHORS || step.is_some() || suspend.is_some();
         if is_due {
             self.last = Some(now);
@@ -73,6 +74,11 @@ mod tests {
         // Slewed as fast as the system does.
         let slewed = at(S, 101 * S + 500_000, S);
         assert_eq!(clocks.judge(slewed), Look { anchor: Some(slewed), ..Look::default() });
+        // After a stall of a minute slewing has moved it further.
+        let mut stalled = Clocks::default();
+        stalled.judge(at(0, 100 * S, 0));
+        let late = at(60 * S, 160 * S + 30_000_000, 60 * S);
+        assert_eq!(stalled.judge(late), Look { anchor: Some(late), ..Look::default() });
         // Set back by an hour.
         let back = at(S + 4_000_000, 101 * S + 4_500_000 - hour, S + 4_000_000);
         let look = clocks.judge(back);

@@ -6,7 +6,7 @@ use jouletree_model::Nanos;
 
 use super::incident::What;
 use super::sample::{Flags, Sample};
-use crate::series::still_after;
+use crate::series::Stillness;
 use crate::{Mono, ReadError, Sensor, SensorInfo};
 
 /// How long a sensor that is gone is left alone before it is tried again.
@@ -19,8 +19,8 @@ pub(super) struct Watched {
     trouble: Option<Discriminant<ReadError>>,
     /// It is gone, and left alone until then.
     retry: Option<Mono>,
-    /// The last count and since when it stands there.
-    stands: Option<(Mono, u64)>,
+    count: Option<u64>,
+    still: Stillness,
     is_still: bool,
     /// Flags for its next sample.
     pending: Flags,
@@ -28,8 +28,8 @@ pub(super) struct Watched {
 
 impl Watched {
     pub fn new(id: u16, sensor: Box<dyn Sensor>) -> Watched {
-        let pending = Flags::default();
-        Watched { id, sensor, trouble: None, retry: None, stands: None, is_still: false, pending }
+        let (still, pending) = (Stillness::new(sensor.info()), Flags::default());
+        Watched { id, sensor, trouble: None, retry: None, count: None, still, is_still: false, pending }
     }
 
     pub fn id(&self) -> u16 {
@@ -72,15 +72,17 @@ impl Watched {
     #[inline]
     fn well(&mut self, now: Mono, count: u64) -> Option<What> {
         self.retry = None;
-        let since = self.stands.filter(|(_, last)| *last == count).map_or(now, |(since, _)| since);
-        self.stands = Some((since, count));
+        match self.count.replace(count) == Some(count) {
+            true => self.still.stays(now),
+            false => self.still.moved(now),
+        }
         if self.trouble.take().is_some() {
             return Some(What::Recovered);
         }
-        let is_still = !self.sensor.info().may_rest() && now - since > still_after(self.sensor.info());
+        let is_still = !self.sensor.info().may_rest() && self.still.is_still();
         let was_still = std::mem::replace(&mut self.is_still, is_still);
         match (was_still, is_still) {
-            (false, true) => Some(What::Still(now - since)),
+            (false, true) => Some(What::Still(self.still.stood())),
             (true, false) => Some(What::Moves),
             _ => None,
         }
@@ -89,7 +91,7 @@ impl Watched {
     #[cold]
     fn failed(&mut self, now: Mono, error: &ReadError) -> Option<What> {
         self.retry = matches!(error, ReadError::Gone(_)).then(|| Mono(now.0.saturating_add(RETRY.0)));
-        self.stands = None;
+        self.count = None;
         self.is_still = false;
         let is_known = self.trouble.replace(discriminant(error)) == Some(discriminant(error));
         (!is_known).then(|| What::Lost(error.to_string()))

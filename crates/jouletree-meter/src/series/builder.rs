@@ -1,12 +1,12 @@
 //! Samples of one sensor become its energy over time.
 
-use jouletree_model::{EnergySeries, Joules, Nanos, SeriesError};
+use jouletree_model::{EnergySeries, Joules, Kind, Nanos, SeriesError};
 
-use super::{OnWall, still_after};
+use super::{OnWall, Stillness, course_shown};
 use crate::sampler::{Flags, Sample};
 use crate::{Advance, Anchors, Counter, Implausible, Mono, SensorInfo};
 
-/// Without a sample for so many periods, the energy meanwhile is known, but not its course.
+/// Power that was not read for so many periods cannot be integrated.
 const STALE_PERIODS: i64 = 10;
 /// A busy machine holds up a sampler for this long without harm.
 const STALE_LEAST: Nanos = Nanos(100_000_000);
@@ -27,7 +27,7 @@ pub enum Why {
     Failed,
     /// The count moved as it cannot have.
     Implausible(Implausible),
-    /// There was no sample.
+    /// The energy is computed from readings of power, and there were none.
     Stale,
     /// The machine was suspended, or a failure was lost because nobody took the samples.
     Apart,
@@ -40,16 +40,21 @@ pub enum Why {
 pub struct SeriesBuilder {
     counter: Counter,
     may_rest: bool,
+    /// Whether the energy is computed from readings of power.
+    is_derived: bool,
     lag: Nanos,
     tick: Nanos,
+    /// Readings further apart than this are a stall.
+    stall: Nanos,
     stale: Nanos,
-    still_after: Nanos,
     points: Vec<Point>,
     gaps: Vec<Gap>,
     /// The last reading, and where a point for it would lie.
     last: Option<(Mono, Mono)>,
-    /// Since when the count stands where it does.
-    stands: Mono,
+    /// The first reading after a stall, if its count moved: it may be older than the reading, and the next change
+    /// replaces it.
+    unsettled: Option<Point>,
+    still: Stillness,
     /// The count at which a counter that never rests stood still.
     frozen: Option<u64>,
 }
@@ -72,14 +77,16 @@ impl SeriesBuilder {
         SeriesBuilder {
             counter: Counter::new(info),
             may_rest: info.may_rest(),
+            is_derived: info.kind == Kind::Derived,
             lag: info.quality.lag,
             tick: info.period,
+            stall: course_shown(longest),
             stale: Nanos(longest.0.saturating_mul(STALE_PERIODS)).max(STALE_LEAST),
-            still_after: still_after(info),
             points: Vec::new(),
             gaps: Vec::new(),
             last: None,
-            stands: Mono::default(),
+            unsettled: None,
+            still: Stillness::new(info),
             frozen: None,
         }
     }
@@ -92,7 +99,8 @@ impl SeriesBuilder {
         if sample.flags.has(Flags::APART) {
             self.lose(Why::Apart);
         }
-        if self.last.is_some_and(|(last, _)| sample.at - last > self.stale) {
+        let is_late = sample.flags.has(Flags::LATE);
+        if self.is_derived && is_late && self.last.is_some_and(|(last, _)| sample.at - last > self.stale) {
             self.lose(Why::Stale);
         }
         if self.last.is_some_and(|(last, _)| sample.at <= last) || self.frozen == Some(sample.count) {
@@ -102,7 +110,11 @@ impl SeriesBuilder {
         let point = self.place(&sample);
         match self.counter.take(sample.at, sample.count) {
             Advance::By(0) => {
-                if !self.may_rest && sample.at - self.stands > self.still_after {
+                self.still.stays(sample.at);
+                if self.still.is_still() {
+                    self.settle();
+                }
+                if self.still.is_still() && !self.may_rest {
                     self.lose(Why::Still);
                     self.frozen = Some(sample.count);
                     return;
@@ -110,15 +122,27 @@ impl SeriesBuilder {
             }
             Advance::By(_) => {
                 self.rest();
-                self.add(point, sample.at);
+                let follows_stall = self.unsettled.take().is_some();
+                match self.is_stall(&sample) && !follows_stall {
+                    true => self.unsettled = Some(self.point(point)),
+                    false => self.add(point),
+                }
+                self.still.moved(sample.at);
             }
-            Advance::Begins => self.add(point, sample.at),
+            Advance::Begins => {
+                self.add(point);
+                self.still.moved(sample.at);
+            }
             Advance::Gap(why) => {
                 self.lose_known(Why::Implausible(why));
                 if why == Implausible::OutOfRange {
                     return;
                 }
-                self.add(point, sample.at);
+                match self.is_stall(&sample) {
+                    true => self.unsettled = Some(self.point(point)),
+                    false => self.add(point),
+                }
+                self.still.moved(sample.at);
             }
         }
         self.last = Some((sample.at, point));
@@ -144,16 +168,22 @@ impl SeriesBuilder {
         self.points.iter().copied().chain(self.resting_end())
     }
 
+    /// The point after these, if it is the first reading after a stall: the next change may take its place.
+    pub fn unsettled(&self) -> Option<Point> {
+        self.unsettled
+    }
+
     /// The points that are left when there is no further sample.
     pub fn into_points(self) -> impl Iterator<Item = Point> {
-        let end = self.resting_end();
+        let end = self.resting_end().or(self.unsettled);
         self.points.into_iter().chain(end)
     }
 
     /// The energy over the time of day, so far.
     pub fn series(&self, anchors: &Anchors) -> Result<EnergySeries, SeriesError> {
         let (mut wall, mut series) = (OnWall::default(), EnergySeries::default());
-        let mut placed: Vec<_> = self.unfinished().filter_map(|point| wall.take(point, anchors)).collect();
+        let mut placed: Vec<_> =
+            self.unfinished().chain(self.unsettled).filter_map(|point| wall.take(point, anchors)).collect();
         placed.extend(wall.end());
         for point in placed {
             series.push(point.time, Joules(point.microjoules as f64 * 1e-6), point.gap_follows)?;
@@ -168,11 +198,27 @@ impl SeriesBuilder {
         Mono(sample.at.0 - self.lag.0 - half)
     }
 
-    fn add(&mut self, at: Mono, read: Mono) {
-        self.stands = read;
+    /// Whether nothing was read for so long that the course of the power is not known. A sensor that stamps its readings
+    /// knows how old its count is.
+    fn is_stall(&self, sample: &Sample) -> bool {
+        !sample.flags.has(Flags::STAMPED) && self.last.is_some_and(|(last, _)| sample.at - last > self.stall)
+    }
+
+    /// The count as it is, at an instant.
+    fn point(&self, at: Mono) -> Point {
         // After a gap shorter than a tick, the tick that a sample shows may have been before the gap.
         let at = self.points.last().map_or(at, |last| at.max(Mono(last.at.0 + 1)));
-        self.points.push(Point { at, microjoules: self.counter.total(), gap_follows: false });
+        Point { at, microjoules: self.counter.total(), gap_follows: false }
+    }
+
+    fn add(&mut self, at: Mono) {
+        let point = self.point(at);
+        self.points.push(point);
+    }
+
+    /// The first reading after a stall was not older than it seemed.
+    fn settle(&mut self) {
+        self.points.extend(self.unsettled.take());
     }
 
     /// The count stood still until the last reading, and that was true: what follows was used after it.
@@ -182,8 +228,8 @@ impl SeriesBuilder {
     }
 
     fn resting_end(&self) -> Option<Point> {
-        let (last, (read, at)) = (self.points.last()?, self.last?);
-        let is_rest = self.may_rest && !last.gap_follows && read - self.stands > self.still_after;
+        let (last, (_, at)) = (self.points.last()?, self.last?);
+        let is_rest = self.may_rest && !last.gap_follows && self.still.is_still();
         (is_rest && at > last.at).then_some(Point { at, gap_follows: false, ..*last })
     }
 
@@ -196,6 +242,7 @@ impl SeriesBuilder {
     }
 
     fn lose_known(&mut self, why: Why) {
+        self.settle();
         let end = self.resting_end();
         self.points.extend(end);
         if let Some(last) = self.points.last_mut().filter(|last| !last.gap_follows) {

@@ -8,14 +8,20 @@
 //! A point lies where its tick most probably was: in the middle between the reading that shows it and the one before,
 //! and no more than half a tick before the reading. Without this every window in which power rises would be too small.
 //!
+//! A **stall** is a time without samples: the reader was not scheduled, or a batch was dropped. The counter counts on, so
+//! the energy of a stall is known and only its course is not: it is one linear piece, up to the time in which the counter
+//! may wrap twice. The first count after a stall may be older than its reading, so the piece ends at the next change.
+//!
 //! There is a **gap**, in which nothing is known, where a reading failed, where the count moved as it cannot have, where
-//! there is no sample for a long time, where the machine was suspended, where the time of day was set, and where a
-//! counter that never rests stood still. The energy in a gap is not in the series.
+//! a stall is longer than the counter's range allows, where the machine was suspended, where the time of day was set, and
+//! where a counter that never rests stood still. Energy that is computed from readings of power has a gap where the
+//! reader was late. The energy in a gap is not in the series.
 //!
 //! [`Windows`] gives the energy of a window with an interval that holds it in 95 of 100 cases, and [`Whole`] that of a
 //! recording that is too long to be kept: the builder hands out its points as it goes.
 
 mod builder;
+mod stillness;
 mod wall;
 mod whole;
 mod windows;
@@ -23,10 +29,11 @@ mod windows;
 use jouletree_model::Nanos;
 
 pub use builder::{Gap, Point, SeriesBuilder, Why};
+pub use stillness::Stillness;
 pub use wall::{OnWall, WallPoint};
 pub use whole::Whole;
-pub(crate) use windows::Unsure;
 pub use windows::{Estimate, Windows};
+pub(crate) use windows::{Unsure, bridge};
 
 use crate::SensorInfo;
 
@@ -35,7 +42,18 @@ const STILL: Nanos = Nanos(250_000_000);
 /// A sensor that is updated seldom is given so many of its periods.
 const STILL_PERIODS: i64 = 4;
 
+/// Readings further apart than this do not show the course of the power between them, unless the sensor is slower.
+const COURSE: Nanos = Nanos(20_000_000);
+/// A sensor that is updated or read seldom is given so many of its periods.
+const COURSE_PERIODS: i64 = 4;
+
 /// When a count stands still for longer than this, a counter that never rests is frozen, and whatever may rest does.
 pub(crate) fn still_after(info: &SensorInfo) -> Nanos {
     Nanos(info.period.0.saturating_mul(STILL_PERIODS)).max(STILL)
+}
+
+/// The longest time between two readings that shows the course of the power, for a sensor with updates or readings once
+/// in a period.
+pub(crate) fn course_shown(period: Nanos) -> Nanos {
+    Nanos(period.0.saturating_mul(COURSE_PERIODS)).max(COURSE)
 }

@@ -3,10 +3,8 @@
 use jouletree_model::Nanos;
 
 use super::Point;
+use crate::clock::was_set;
 use crate::{Anchors, Mono};
-
-/// The time of day is slewed by fewer nanoseconds than this from one anchor to the next; what moves further was set.
-const CLOCK_STEP: u64 = 1_000_000;
 
 /// A change of the count by the time of day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,8 +32,8 @@ impl OnWall {
         let Point { at, microjoules, gap_follows } = point;
         let time = anchors.wall(at)?;
         let is_ahead = time - Nanos(at.0);
-        let was_set =
-            self.ahead.replace(is_ahead).is_some_and(|was| (is_ahead - was).0.unsigned_abs() > CLOCK_STEP);
+        let passed = self.last.map_or(Nanos(0), |last| at - last.at);
+        let was_set = self.ahead.replace(is_ahead).is_some_and(|was| was_set(is_ahead - was, passed));
         match &mut self.last {
             // After the clock was set back, time is lost until it is as late as it was.
             Some(last) if time <= last.time => {
@@ -49,6 +47,11 @@ impl OnWall {
                 last.replace(WallPoint { time, at, microjoules, gap_follows })
             }
         }
+    }
+
+    /// The last point so far, which may change.
+    pub fn last(&self) -> Option<WallPoint> {
+        self.last
     }
 
     /// The last point.

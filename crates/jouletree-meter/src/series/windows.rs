@@ -8,12 +8,17 @@
 //!   way that is not seen, and a tick that came late shows in just this way;
 //! - step/√12 for the counter's step.
 //!
+//! An end inside a stall adds what is not known of its course: the energy E of the stall is sure, but not how much of it
+//! was used by then. A bridge between the known ends has a variance of E²/3·f·(1 − f) after a part f of the time, which is
+//! that of an even distribution from nothing to E in the middle. A window inside one stall has that of its own part.
+//!
 //! A sensor that sees only a part of the time adds σ(P)·√((1 − coverage)·tick·length). All that is taken as normal. What
 //! is known about a sensor's truth ([`Quality::bounds`](crate::Quality)) widens the whole; where nothing is known of it,
 //! the interval is about the counter, and not about how true the counter is.
 
 use jouletree_model::{EnergySeries, Joules, Nanos, TimeRange};
 
+use super::course_shown;
 use crate::SensorInfo;
 
 /// Standard deviations to the ends of an interval that holds in 95 of 100 cases.
@@ -51,6 +56,8 @@ pub struct Windows {
 pub(crate) struct Unsure {
     tick: f64,
     step: f64,
+    /// Within a stretch of so many seconds the course of the power is known well enough.
+    shown: f64,
     /// The part of the time that the sensor does not see.
     unseen: f64,
     factors: (f64, f64),
@@ -106,6 +113,14 @@ impl Windows {
         let (from, to) = (one.at(start), other.at(end));
         let (joules, known) = (to.joules_before - from.joules_before, to.known_before - from.known_before);
         let mut variance = self.unsure_at(first) + self.unsure_at(after - 1);
+        let (started, ended) = (one.part(start), other.part(end));
+        variance += match first == after - 1 {
+            true => self.unsure.stall(one.range, one.watts) * bridge(ended - started),
+            false => {
+                self.unsure.stall(one.range, one.watts) * bridge(started)
+                    + self.unsure.stall(other.range, other.watts) * bridge(ended)
+            }
+        };
         let gaps = self.ends.partition_point(|at| *at < first)..self.ends.partition_point(|at| *at < after - 1);
         for at in self.ends.get(gaps).unwrap_or_default() {
             variance += self.unsure_at(*at) + self.unsure_at(at + 1);
@@ -130,6 +145,7 @@ impl Unsure {
         Unsure {
             tick: info.period.seconds(),
             step: info.step.max(1.0) * 1e-6,
+            shown: course_shown(info.period).seconds(),
             unseen: info.quality.coverage.map_or(0.0, |seen| (1.0 - seen).clamp(0.0, 1.0)),
             factors: (bounds.0.powf(FROM_90_TO_95), bounds.1.powf(FROM_90_TO_95)),
         }
@@ -152,6 +168,13 @@ impl Unsure {
         (most * self.tick).powi(2) / 12.0 + (UNSURE_PART * change).powi(2) + self.step.powi(2) / 12.0
     }
 
+    /// The variance of the energy of a stall, to be multiplied by the [`bridge`] of a part of its time; zero for a
+    /// stretch that is no stall.
+    pub(crate) fn stall(&self, range: TimeRange, watts: f64) -> f64 {
+        let unseen = (range.duration().seconds() - self.shown).max(0.0);
+        (watts * unseen).powi(2) / 3.0
+    }
+
     /// The energy of a window from what is known of it: joules, the sum of squared watts over time, the time, the
     /// variance of its ends.
     pub(crate) fn estimate(&self, joules: f64, squares: f64, known: Nanos, ends: f64, coverage: f64) -> Estimate {
@@ -167,7 +190,19 @@ impl Unsure {
     }
 }
 
+/// How unsure it is what happened in a part of a stretch, of which only the whole is known.
+pub(crate) fn bridge(part: f64) -> f64 {
+    let part = part.clamp(0.0, 1.0);
+    part * (1.0 - part)
+}
+
 impl Span {
+    /// The part of it before an instant.
+    fn part(&self, time: Nanos) -> f64 {
+        let inside = time.max(self.range.start).min(self.range.end) - self.range.start;
+        inside.seconds() / self.range.duration().seconds()
+    }
+
     /// What is known before an instant in it or beside it.
     fn at(&self, time: Nanos) -> Span {
         let inside = time.max(self.range.start).min(self.range.end) - self.range.start;

@@ -8,7 +8,7 @@ use super::batch::{Batch, Ending};
 use super::session::Next;
 use crate::sampler::{Flags, Sample, mark_gaps};
 
-/// So many anchors and incidents of dropped batches are kept, the newest.
+/// So many anchors, incidents and shares of dropped batches are kept, the newest.
 const MOST_KEPT: usize = 1024;
 
 /// Batches from the station to one session.
@@ -57,6 +57,9 @@ impl Queue {
             if let Some(next) = state.batches.front_mut() {
                 prepend(&mut next.anchors, dropped.anchors);
                 prepend(&mut next.incidents, dropped.incidents);
+                // The energy of a lost stretch is known by the next count, and these tell whose it was.
+                prepend(&mut next.shares, dropped.shares);
+                prepend(&mut next.gpus, dropped.gpus);
             }
         }
         self.news.notify_all();

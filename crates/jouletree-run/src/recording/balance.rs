@@ -27,6 +27,7 @@ pub(super) struct Meter {
     wall: OnWall,
     whole: Whole,
     last: Option<Mono>,
+    gap_follows: bool,
     parts: Parts,
     /// What the tree used so far.
     ours: Joules,
@@ -43,6 +44,7 @@ impl Meter {
             info,
             cut,
             last: None,
+            gap_follows: false,
             parts: Parts::default(),
             ours: Joules::ZERO,
             gaps: 0,
@@ -60,6 +62,11 @@ impl Meter {
         let points: Vec<Point> = points.collect();
         let points = points.into_iter().filter_map(|point| self.wall.take(point, anchors)).collect();
         self.count(points, sockets, gpus)
+    }
+
+    /// The last instant before the points that are not final; `None` where nothing is known or nothing follows.
+    pub(super) fn open_since(&self) -> Option<Mono> {
+        self.last.filter(|_| !self.gap_follows)
     }
 
     /// The last points.
@@ -104,6 +111,7 @@ impl Meter {
         let mut grows = Vec::with_capacity(points.len());
         for point in &points {
             let from = self.last.replace(point.at);
+            self.gap_follows = point.gap_follows;
             let grown = self.whole.take(*point).zip(from);
             grows.push(grown.is_some());
             increments.extend(grown.map(|(energy, from)| Increment { from, to: point.at, energy }));

@@ -19,6 +19,8 @@ use crate::power_parquet::{OURS, PointWriter};
 /// their instant.
 const KEPT: Nanos = Nanos(10_000_000_000);
 const KEPT_PERIODS: i64 = 12;
+/// Those of a stall are kept until it is over, but for no longer than this.
+const KEPT_MOST: Nanos = Nanos(600_000_000_000);
 
 /// What the samples of a recording come to.
 pub(super) struct Metered {
@@ -65,7 +67,9 @@ pub(super) fn write_power(
             }
         }
         let Some(newest) = latest else { continue };
-        let oldest = Mono(newest.0.saturating_sub(kept.0));
+        let back = |time: Nanos| Mono(newest.0.saturating_sub(time.0));
+        let open = meters.iter().filter_map(Meter::open_since).min().unwrap_or(newest);
+        let oldest = back(kept).min(open).max(back(KEPT_MOST));
         sockets.between(oldest, newest);
         gpus.between(oldest, newest);
         for (place, meter) in meters.iter_mut().enumerate() {

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 
 use jouletree_meter::sampler::{Flags, Sample};
+use jouletree_meter::series::Stillness;
 use jouletree_meter::share::Increment;
 use jouletree_meter::{Advance, Counter, Mono, SensorInfo};
 use jouletree_model::{Joules, Nanos, Watts};
@@ -16,8 +17,6 @@ use super::history::History;
 pub const NOW: Nanos = Nanos(1_000_000_000);
 /// Without news for so long, there is no power to show.
 const OUTDATED: Nanos = Nanos(2_000_000_000);
-/// A count that stands still for so long, or for four of its periods, does so for a reason.
-const STILL: Nanos = Nanos(250_000_000);
 
 /// One sensor over time.
 #[derive(Debug)]
@@ -27,6 +26,7 @@ pub struct Gauge {
     read: Option<Mono>,
     /// Since when the count stands where it does.
     stands: Option<Mono>,
+    still: Stillness,
     /// The count at which a counter that never rests stood still.
     frozen: Option<u64>,
     known: Nanos,
@@ -39,6 +39,7 @@ impl Gauge {
     pub fn new(info: SensorInfo) -> Gauge {
         Gauge {
             counter: Counter::new(&info),
+            still: Stillness::new(&info),
             info,
             read: None,
             stands: None,
@@ -79,6 +80,7 @@ impl Gauge {
             Advance::Begins | Advance::Gap(_) => None,
         };
         self.stands = Some(sample.at);
+        self.still.moved(sample.at);
         increment.inspect(|increment| self.add(*increment))
     }
 
@@ -95,7 +97,7 @@ impl Gauge {
     /// The power over the last second; `None` when nothing is known of it.
     pub fn power(&self, now: Mono) -> Option<Watts> {
         let last = self.recent.back()?.to;
-        if now - last > OUTDATED.max(self.still_after()) {
+        if now - last > OUTDATED.max(Nanos(self.info.period.0.saturating_mul(4))) {
             return None;
         }
         let since = Mono(last.0 - NOW.0);
@@ -125,7 +127,8 @@ impl Gauge {
     /// The count did not move. What may rest used nothing; what never rests is frozen, and nothing is known.
     fn rest(&mut self, sample: Sample) -> Option<Increment> {
         let from = self.stands?;
-        if sample.at - from <= self.still_after() {
+        self.still.stays(sample.at);
+        if !self.still.is_still() {
             return None;
         }
         if !self.info.may_rest() {
@@ -134,6 +137,7 @@ impl Gauge {
             return None;
         }
         self.stands = Some(sample.at);
+        self.still.moved(sample.at);
         let increment = Increment { from, to: sample.at, energy: Joules::ZERO };
         self.add(increment);
         Some(increment)
@@ -142,10 +146,6 @@ impl Gauge {
     fn lose(&mut self) {
         self.counter.lose();
         (self.stands, self.frozen) = (None, None);
-    }
-
-    fn still_after(&self) -> Nanos {
-        Nanos(self.info.period.0.saturating_mul(4)).max(STILL)
     }
 }
 
