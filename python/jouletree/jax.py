@@ -36,8 +36,6 @@ def adapt(jax: ModuleType) -> None:
     session.uses("jax", jax.__version__)
     if _version_of(jax) < (0, 4, 34):
         session.warn(f"JAX {jax.__version__} may not record operations of CPUs; 0.4.34 and later do")
-    if session.level == "module":
-        session.warn("JAX runs compiled programs, which know no modules: steps are recorded, layers need --level op")
 
 
 def _version_of(jax: ModuleType) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ import pytest
 
 from conftest import EXAMPLES, PYTHON, covered, run_alone, run_recorded
 from jouletree._jax.calls import Calls, Function, phase_of
+from jouletree._jax.ledger import Ledger, Row
 
 jax = pytest.importorskip("jax", reason="JAX is not installed here")
 
@@ -65,6 +66,64 @@ def test_functions_that_take_turns_make_a_step():
 
 def test_phases_that_follow_each_other_do_not():
     assert steps_of("ttttteeeettttee") == "TTTTTEEEETTTTEE"
+
+
+def test_an_evaluation_now_and_then_takes_no_step_away():
+    called = steps_of(("t" * 50 + "e") * 4)
+    assert (called.count("T"), called.count("E")) == (200, 4)
+    # Nor does one that is much heavier, beyond the calls that may be those of a helper.
+    assert steps_of(("t" * 50 + "e") * 4, t=0.5).count("T") == 200
+
+
+class Written:
+    """Stands in for a session: keeps the steps that are written."""
+
+    def __init__(self):
+        self.rows = []
+
+    def next_step(self):
+        return len(self.rows) + 1
+
+    def ran_step(self, step, start, end, phase, recorded, function):
+        self.rows.append((step, start, end, function, recorded))
+
+
+def written(order: str, recorded: str = "") -> list[tuple]:
+    """The steps that a ledger writes for calls of functions named by letters, at the times 0, 10, 20, …"""
+    session, calls = Written(), Calls()
+    ledger = Ledger(session)
+    calls.when_in_turn = ledger.in_turn
+    functions: dict[str, Function] = {}
+    under_way = None
+    for number, letter in enumerate(order):
+        function = functions.setdefault(letter, Function(letter))
+        if calls.begins_step(function):
+            if under_way:
+                ledger.add(under_way._replace(end_ns=10 * number))
+            is_recorded = not recorded or letter in recorded
+            under_way = Row(10 * number, 0, function, is_recorded, function.was_called_once())
+    ledger.add(under_way._replace(end_ns=10 * len(order)))
+    ledger.write()
+    return session.rows
+
+
+def test_the_first_round_of_functions_that_take_turns_is_one_step():
+    assert [row[:4] for row in written("gugugu")] == [(1, 0, 20, "g"), (2, 20, 40, "g"), (3, 40, 60, "g")]
+    assert [row[1:4] for row in written("ipgupgupgu")] == [(0, 10, "i"), (10, 40, "p"), (40, 70, "p"), (70, 100, "p")]
+    # What is recorded and what is not stay apart.
+    assert [row[1:] for row in written("gugu", "g")] == [(0, 10, "g", True), (10, 20, "u", False), (20, 40, "g", True)]
+
+
+def test_steps_are_not_held_back_for_ever():
+    order = "t" * 5 + "e" + "t" * 60
+    assert [row[3] for row in written(order)] == list(order)
+    session = Written()
+    ledger = Ledger(session)
+    train, evaluate = Function("t"), Function("e")
+    train.last, train.previous, evaluate.last = 2, 1, 0
+    for number, leader in enumerate([train, evaluate] + [train] * 30):
+        ledger.add(Row(number, number + 1, leader, False, leader is evaluate))
+    assert len(session.rows) >= 32 - 18
 
 
 def test_light_helpers_belong_to_the_step():
@@ -124,6 +183,57 @@ print(float(loss) >= 0)
     # By beginnings: results are there, and the waiting program goes on, before XLA's thread notes that it has ended.
     assert recorded[0]["start_ns"] <= min(first)[0] and max(first)[0] < recorded[4]["end_ns"]
     assert recorded[5]["start_ns"] <= min(second)[0] and max(second)[0] < recorded[5]["end_ns"]
+
+
+@has_reader
+def test_functions_that_take_turns_and_looks_at_their_results(tmp_path):
+    script = """
+import jax, jax.numpy as jnp
+first = jax.jit(lambda x: jnp.tanh(x @ x))
+second = jax.jit(lambda x: jnp.sin(x @ x))
+@jax.jit
+def evaluate(x):
+    return jnp.cos(x @ x)
+x = jnp.ones((300, 300)) / 300
+for _ in range(6):
+    y = second(first(x))
+    # Compiled after the first step's work has run.
+    print(float(y[0, 0]) >= 0)
+for _ in range(4):
+    evaluate(x)
+"""
+    process = run_recorded(PYTHON, script, tmp_path, steps="1..3").only
+    assert process.warnings == []
+    assert [(step["phase"], step["function"], step["recorded"]) for step in process.steps] == (
+        [("train", "<lambda>", 1)] * 3 + [("train", "<lambda>", 0)] * 3
+        # Each function has a plan of its own.
+        + [("evaluate", "evaluate", 1)] * 3 + [("evaluate", "evaluate", 0)]
+    )
+    assert {window["kind"] for window in process.windows} == {"compilation", "overhead"}
+    steps = [(step["start_ns"], step["end_ns"]) for step in process.steps if step["recorded"]]
+    for file in process.files("jax-*.xplane.pb"):
+        # By beginnings, as above: every operation of a function that was called lies within a recorded step.
+        for module in ("jit__lambda", "jit_evaluate"):
+            for start, _ in operations_of(file, module):
+                assert any(begin <= start < end for begin, end in steps), (module, start, steps)
+    first = min(operations_of(process.files("jax-1.*")[0], "jit__lambda"))
+    assert steps[0][0] <= first[0] < steps[0][1]
+
+
+def test_a_program_without_jit_is_given_the_reason(tmp_path):
+    script = """
+import jax, jax.numpy as jnp
+weights = jnp.ones((20, 20))
+for _ in range(3):
+    weights -= 0.1 * jax.grad(lambda w: jnp.sum(jnp.tanh(w @ w)))(weights)
+"""
+    outcome = run_recorded(PYTHON, script, tmp_path)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert ["no function compiled by jax.jit" in warning for warning in outcome.only.warnings] == [True]
+    # A program that imports JAX and does not use it is told nothing, at any level.
+    other = tmp_path / "other"
+    other.mkdir()
+    assert run_recorded(PYTHON, "import jax\n", other, level="module").warnings == []
 
 
 def operations_of(file, module: str | None = None) -> list[tuple[int, int]]:

@@ -13,8 +13,8 @@ name a training step or an inference. What is taken for a step:
   that the program is made to wait. After twenty light calls in a row a light function has become the main thing, and
   begins steps.
 - Functions that take turns (gradients and update, discriminator and generator) make a step together, which begins
-  with the first of them. A function takes turns with the one that began the step if it ran between that one's last
-  two calls.
+  with the first of them. A function takes turns with the one that began the step if it ran exactly once between that
+  one's last two calls. This shows at its second call; its first one, which began a step, then joins the step before it.
 - Every other call begins a step.
 
 This errs in a program whose helper is as heavy as its training step and is called at irregular times: it begins steps
@@ -25,7 +25,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Optional
+    from typing import Any, Callable, Optional
 
 #: A function that takes less than this part of the step's first one does not begin a step…
 _LIGHT = 0.1
@@ -41,10 +41,11 @@ _PREDICT = ("predict", "infer", "forward", "apply", "generate", "sample", "decod
 class Function:
     """What is known of a jitted function."""
 
-    __slots__ = ("name", "phase", "calls", "last", "previous", "seconds", "longest_ns")
+    __slots__ = ("label", "phase", "calls", "last", "previous", "seconds", "longest_ns")
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, label: Optional[str] = None) -> None:
+        #: What its steps are called: its name, unless another function has the same.
+        self.label = name if label is None else label
         self.phase = phase_of(name)
         self.calls = 0
         #: The numbers, among all calls, of the last call and of the one before it.
@@ -54,6 +55,10 @@ class Function:
         self.seconds: Optional[float] = None
         #: The longest step that it began, those apart in which it was compiled.
         self.longest_ns = 0
+
+    def was_called_once(self) -> bool:
+        """Whether it was called for the first time and not since."""
+        return self.last >= 0 > self.previous
 
     def is_to_be_timed(self) -> bool:
         """Whether the call that comes now is one by which the function is timed."""
@@ -69,6 +74,8 @@ class Calls:
 
     def __init__(self) -> None:
         self.leader: Optional[Function] = None
+        #: Called with a function whose second call shows that it takes turns with the one that leads.
+        self.when_in_turn: Optional[Callable[[Function], Any]] = None
         self._number = 0
         self._light = 0
 
@@ -90,7 +97,11 @@ class Calls:
         if function.seconds is not None and leader.seconds is not None and function.seconds < _LIGHT * leader.seconds:
             self._light += 1
             return self._light > _IN_A_ROW
-        return not 0 <= leader.previous < function.last < leader.last
+        if not 0 <= leader.previous < function.last < leader.last or function.previous > leader.previous:
+            return True
+        if function.was_called_once() and self.when_in_turn is not None:
+            self.when_in_turn(function)
+        return False
 
 
 def phase_of(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The time that JAX spends on tracing and compiling functions, as windows called ``compile …``. It is no part of a step."""
+"""The time that JAX spends on tracing and compiling functions, as windows of their own: ``trace …``, ``compile …``."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Compilation:
     def write(self) -> None:
         """Writes the spans that nothing more can lie around."""
         spans, self._spans = self._spans, []
-        for start, end, lane, name, kind in spans:
-            self._session.ran_window(f"{kind} {name}".strip(), start, end, "window", lane)
+        for start, end, _, name, kind in spans:
+            self._session.compiled(f"{kind} {name}".strip(), start, end)
 
     def _forget(self) -> None:
         self._spans = []
@@ -54,7 +54,7 @@ class Compilation:
     def _note(self, kind: str, seconds: float, name: str) -> None:
         end = time.time_ns()
         start = end - int(seconds * 1e9)
-        self._steps.compiled(start, end)
+        self._steps.compiled(end)
         lane = threading.get_native_id()
         spans = self._spans
         while spans and spans[-1][2] == lane and spans[-1][0] >= start - _LATE_NS:

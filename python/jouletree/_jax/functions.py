@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 from types import MethodType
+from .._session import guarded
 from .calls import Function
 
 TYPE_CHECKING = False
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 _set = object.__setattr__
 
+#: Where callables keep the one that they call.
+_INNER = ("__wrapped__", "func", "__func__")
+
 
 class Seen:
     # Without a docstring of its own: an instance has that of the function.
@@ -27,9 +31,10 @@ class Seen:
     __slots__ = ("_jouletree_inner", "_jouletree_steps", "_jouletree_function", "__weakref__")
 
     def __init__(self, inner: Any, steps: Steps) -> None:
+        name = getattr(inner, "__name__", "")
         _set(self, "_jouletree_inner", inner)
         _set(self, "_jouletree_steps", steps)
-        _set(self, "_jouletree_function", Function(getattr(inner, "__name__", "")))
+        _set(self, "_jouletree_function", Function(name, guarded(_labels.of, name, inner)))
 
     def __call__(self, /, *arguments: Any, **options: Any) -> Any:
         steps, function = self._jouletree_steps, self._jouletree_function
@@ -68,6 +73,34 @@ class Seen:
     __dict__ = property(lambda self: self._jouletree_inner.__dict__)  # type: ignore[assignment]
     __doc__ = property(lambda self: self._jouletree_inner.__doc__)  # type: ignore[assignment]
     __module__ = property(lambda self: self._jouletree_inner.__module__)  # type: ignore[assignment]
+
+
+class _Labels:
+    """Names for steps: functions of one name that run different code are told apart."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, dict[Any, int]] = {}
+
+    def of(self, name: str, function: Any) -> str:
+        """The name of this function, with a number if others had the name before."""
+        numbers = self._numbers.setdefault(name, {})
+        number = numbers.setdefault(_code_of(function), len(numbers) + 1)
+        return f"{name} ({number})" if number > 1 else name
+
+
+_labels = _Labels()
+
+
+def _code_of(function: Any) -> Any:
+    """The code that a function runs, below decorators, partial applications and methods; else what it is."""
+    code = None
+    for _ in range(16):
+        code = getattr(function, "__code__", code)
+        inner = next((getattr(function, name) for name in _INNER if hasattr(function, name)), None)
+        if inner is None:
+            break
+        function = inner
+    return type(function) if code is None else code
 
 
 def seeing(jit: Callable[..., Any], steps: Steps) -> Callable[..., Any]:
@@ -125,9 +158,10 @@ def without_this_frame(error: BaseException) -> None:
 
 def _name_of(compiled: Any) -> str:
     try:
-        return str(compiled.runtime_executable().name)
+        name = str(compiled.runtime_executable().name)
     except Exception:  # noqa: BLE001: only the phase is guessed from it
         return ""
+    return name[len("jit_") :] if name.startswith("jit_") else name
 
 
 def _is_of_jax(module: Any) -> bool:

@@ -14,6 +14,7 @@ import time
 import weakref
 from .._session import guarded
 from .calls import Calls, Function
+from .ledger import Ledger, Row
 from .window import Window
 
 TYPE_CHECKING = False
@@ -23,6 +24,13 @@ if TYPE_CHECKING:
 
     from .._session import Session
 
+_WITHOUT_STEPS = (
+    "JAX ran operations, but called no function compiled by jax.jit: there are no steps and no operations; "
+    "call the training step through jax.jit"
+)
+
+_WITHOUT_MODULES = "JAX runs compiled programs, which know no modules: steps are recorded, layers need --level op"
+
 
 class Steps:
     """The steps of this process."""
@@ -31,6 +39,7 @@ class Steps:
         from jax._src.core import trace_state_clean
 
         self._session = session
+        self._config = jax.config
         self._leaves: Callable[[Any], list[Any]] = jax.tree_util.tree_leaves
         self._is_outermost = trace_state_clean
         self._window = Window(session, jax)
@@ -53,27 +62,38 @@ class Steps:
         """Notes that it has returned."""
         if begun is not None:
             guarded(self._after, function, results, begun)
-            self._here.busy = False
+            self._leave_call()
 
     def failed(self, begun: Any) -> None:
         """Notes that it has raised something."""
         if begun is not None:
-            self._here.busy = False
+            self._leave_call()
 
-    def compiled(self, start_ns: int, end_ns: int) -> None:
-        """Notes that something was compiled: the step under way begins with what is run, not with what is prepared."""
-        if self._number and self._start <= start_ns:
-            self._start = end_ns
+    def compiled(self, end_ns: int) -> None:
+        """Notes that something was compiled until then.
+
+        A step begins with what is run, not with what is prepared: compilation within the call that leads the step moves
+        its beginning. What is compiled later, as for a look at a result, comes after operations of the step.
+        """
+        self._has_compiled = True
+        leading = getattr(self._here, "leading", None)
+        # Without jit the operations of a function are compiled one by one, between runs of others.
+        if leading is None or leading is not self._leader or getattr(self._config, "jax_disable_jit", False):
+            return
+        self._start = max(self._start, end_ns)
 
     def end(self) -> None:
         """Ends the last step and its window."""
         with self._lock:
-            if self._number:
+            leader = self._leader
+            if leader is not None:
                 self._wait()
                 end = time.time_ns()
-                longest = self._leader.longest_ns if self._leader else 0
-                self._end_step(min(end, self._start + longest) if longest else end)
+                self._end_step(min(end, self._start + leader.longest_ns) if leader.longest_ns else end)
+            self._ledger.write()
             self._window.close()
+            if self._has_compiled and not self._has_steps:
+                self._session.warn(_WITHOUT_STEPS)
 
     def _before(self, function: Function) -> float:
         """The time at which a timed call begins, and 0 for others."""
@@ -83,6 +103,7 @@ class Steps:
                 self._wait()
             if self._calls.begins_step(function):
                 self._begin_step(function)
+                self._here.leading = function
         return time.perf_counter() if timed else 0.0
 
     def _after(self, function: Function, results: Any, began: float) -> None:
@@ -93,10 +114,13 @@ class Steps:
             self._wait()
             function.took(time.perf_counter() - began)
 
+    def _leave_call(self) -> None:
+        self._here.leading = None
+        self._here.busy = False
+
     def _begin_step(self, function: Function) -> None:
-        session, window = self._session, self._window
-        number = session.next_step()
-        wanted = session.wants(function.phase)
+        window = self._window
+        wanted = self._wants(function)
         if window.is_open and (not wanted or window.is_full()):
             self._wait()
             self._end_step(time.time_ns())
@@ -106,17 +130,31 @@ class Steps:
         self._end_step(time.time_ns())
         if wanted:
             guarded(window.open)
-        self._number = number
+        if not self._has_steps and self._session.level == "module":
+            # Not before: other frameworks import JAX without using it.
+            self._session.warn(_WITHOUT_MODULES)
+        self._has_steps = True
         self._leader = function
+        self._is_first = function.was_called_once()
         self._recorded = window.is_open
         self._start = time.time_ns()
 
+    def _wants(self, function: Function) -> bool:
+        """Whether the step that this function begins is to be recorded."""
+        leader = self._leader
+        key = (function.phase, function.label)
+        # The step under way and those held back are not counted yet.
+        uncounted = self._ledger.held(function)
+        if leader is not None and (leader.phase, leader.label) == key:
+            uncounted += 1
+        return self._session.wants(*key, ahead=uncounted)
+
     def _end_step(self, end_ns: int) -> None:
         leader = self._leader
-        if not self._number or leader is None:
+        if leader is None:
             return
-        self._session.ran_step(self._number, self._start, end_ns, leader.phase, self._recorded)
-        self._number = 0
+        self._ledger.add(Row(self._start, max(end_ns, self._start), leader, self._recorded, self._is_first))
+        self._leader = None
         if self._recorded:
             self._window.ran_step()
         if leader.calls > 1:
@@ -156,10 +194,14 @@ class Steps:
 
     def _forget(self) -> None:
         self._lock = threading.RLock()
+        self._ledger = Ledger(self._session)
         self._calls = Calls()
-        #: The step under way; 0 when there is none.
-        self._number = 0
+        self._calls.when_in_turn = self._ledger.in_turn
+        #: The function that leads the step under way; `None` when there is none.
         self._leader: Optional[Function] = None
+        self._is_first = False
         self._recorded = False
         self._start = 0
         self._last: Optional[Callable[[], Any]] = None
+        self._has_steps = False
+        self._has_compiled = False

@@ -2,12 +2,13 @@
 //!
 //! A trace of compiled code names instructions (`dot.48`, `ynn_fusion.22`) that only the module explains. `module`
 //! keeps what the file says, `scope` and `places` read the framework's notation for a place in the model, `flops` counts,
-//! `parts` tells where the time of an instruction goes, `beside` places instructions that the compiler made up, and
-//! `flow` draws the data flow between those that ran.
+//! `frames` tells the user's source files, `parts` where the time of an instruction goes, `beside` places instructions
+//! that the compiler made up, and `flow` draws the data flow between those that ran.
 
 mod beside;
 mod flops;
 mod flow;
+mod frames;
 mod module;
 mod parts;
 mod places;
@@ -70,6 +71,23 @@ impl HloModule {
     /// Where the time of an instruction, of any computation, goes: at least one part.
     pub(crate) fn parts(&self, instruction: &str) -> Option<&[Part]> {
         self.by_name.get(instruction).map(|index| self.parts_at(*index))
+    }
+
+    /// The number of an instruction if it runs others one by one: a loop, a branch, a call.
+    pub(crate) fn container(&self, instruction: &str) -> Option<usize> {
+        let index = *self.by_name.get(instruction)?;
+        self.module.instructions[index].is_container().then_some(index)
+    }
+
+    /// The numbers of the containers that an instruction runs in, the innermost first.
+    pub(crate) fn containers_around(&self, instruction: &str) -> Vec<usize> {
+        let caller = |index: &usize| {
+            let computation = self.module.instructions[*index].computation;
+            self.module.computations[computation].callers.first().copied()
+        };
+        // Callers stand after what they call, so this ends.
+        let callers = std::iter::successors(self.by_name.get(instruction).and_then(caller), caller);
+        callers.filter(|index| self.module.instructions[*index].is_container()).collect()
     }
 
     /// Adds the instructions that ran, by `used`, as nodes with the same operations as in their parts, and the data

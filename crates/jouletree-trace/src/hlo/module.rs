@@ -8,6 +8,7 @@ use std::ops::Range;
 use jouletree_model::TensorShape;
 use rustc_hash::FxHashMap;
 
+use super::frames::Frames;
 use super::shape;
 use crate::wire::{Fields, Value};
 
@@ -17,6 +18,7 @@ pub(super) struct Module {
     pub(super) name: String,
     pub(super) computations: Vec<Computation>,
     pub(super) instructions: Vec<Instruction>,
+    pub(super) frames: Frames,
 }
 
 /// A function: the program itself, the inside of a fusion, the body of a loop, what a reduction does to two elements.
@@ -35,6 +37,10 @@ pub(super) struct Instruction {
     pub(super) opcode: Box<str>,
     /// Where in the user's program it comes from, in the framework's notation; empty if the compiler made it up.
     pub(super) op_name: Box<str>,
+    /// Where in its source files it was written: a number in [`Module::frames`].
+    pub(super) frame: i64,
+    /// The source file by name, as older versions write it.
+    pub(super) file: Box<str>,
     /// What a custom call calls.
     pub(super) target: Box<str>,
     /// The tensors it makes, those of a tuple in a row.
@@ -84,6 +90,7 @@ impl Module {
             match field {
                 1 => module.name = value.text(),
                 3 => module.read_computation(value, &mut computations),
+                17 => module.frames = Frames::read(value),
                 _ => {}
             }
         }
@@ -140,6 +147,11 @@ impl Module {
         range.clone().zip(&self.instructions[range])
     }
 
+    /// The source file that an instruction was written in.
+    pub(super) fn file<'a>(&'a self, instruction: &'a Instruction) -> &'a str {
+        self.frames.file(instruction.frame).unwrap_or(&instruction.file)
+    }
+
     /// The tensors that an instruction takes.
     pub(super) fn inputs(&self, instruction: &Instruction) -> impl Iterator<Item = &TensorShape> {
         instruction.operands.iter().flat_map(|operand| &self.instructions[*operand].outputs)
@@ -158,7 +170,7 @@ impl Instruction {
                 1 => instruction.name = value.text().into(),
                 2 => instruction.opcode = value.text().into(),
                 3 => instruction.outputs = shape::leaves(value),
-                7 => instruction.op_name = first(value, 2).map(Value::text).unwrap_or_default().into(),
+                7 => instruction.read_metadata(value),
                 9 | 13 => number = value.signed(),
                 14 => along = along.or_else(|| value.integers().next()),
                 28 => instruction.target = value.text().into(),
@@ -183,6 +195,22 @@ impl Instruction {
         }
         .unwrap_or_default();
         (instruction, claims)
+    }
+
+    fn read_metadata(&mut self, metadata: Value<'_>) {
+        for (field, value) in metadata.message() {
+            match field {
+                2 => self.op_name = value.text().into(),
+                3 => self.file = value.text().into(),
+                15 => self.frame = value.signed(),
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether it runs the instructions of other computations one by one, so that a trace shows them beside it.
+    pub(super) fn is_container(&self) -> bool {
+        matches!(&*self.opcode, "call" | "conditional" | "while") && !self.called.is_empty()
     }
 
     /// Whether it is there before anything runs: an argument or a constant.

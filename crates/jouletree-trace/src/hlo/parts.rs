@@ -4,6 +4,8 @@
 //! from several, its time is split over them by the operations they take, or equally if none takes any; that is a
 //! convention, not a measurement, and such parts are marked as approximate.
 
+use std::borrow::Cow;
+
 use indexmap::IndexMap;
 use jouletree_model::{Op, Pass};
 use rustc_hash::FxBuildHasher;
@@ -23,7 +25,7 @@ const DEPTH: usize = 8;
 #[derive(Debug)]
 struct Inner<'a> {
     opcode: &'a str,
-    place: &'a Place,
+    place: Cow<'a, Place>,
     flops: u64,
 }
 
@@ -36,15 +38,17 @@ pub(super) fn parts(hlo: &HloModule, index: usize) -> Vec<Part> {
     let inner = if is_fusion || own.is_none() { work_inside(hlo, index) } else { Vec::new() };
     let namer = Namer { module: hlo.name(), instruction };
     match inner.first() {
-        Some(first) if inner.iter().all(|other| is_same_layer(other.place, first.place)) => {
+        Some(first) if inner.iter().all(|other| is_same_layer(&other.place, &first.place)) => {
             let heaviest = heaviest(&inner).unwrap_or(first);
-            let place = own.filter(|own| is_same_layer(own, first.place)).unwrap_or(heaviest.place);
+            let place = own.filter(|own| is_same_layer(own, &first.place)).unwrap_or(&heaviest.place);
             vec![Part { op: namer.op(place, heaviest.opcode, false), share: 1.0 }]
         }
         Some(_) => split(&inner, &namer),
         None => {
-            let place = own.cloned().or_else(|| beside::place(hlo, index)).unwrap_or_else(nowhere);
-            vec![Part { op: namer.op(&place, opcode_inside(hlo, index), false), share: 1.0 }]
+            let place = own.cloned().or_else(|| beside::place(hlo, index)).unwrap_or_else(|| nowhere(hlo.name()));
+            // What a container runs is traced beside it: its own time is that of a loop or a call.
+            let opcode = if instruction.is_container() { &instruction.opcode } else { opcode_inside(hlo, index) };
+            vec![Part { op: namer.op(&place, opcode, false), share: 1.0 }]
         }
     }
 }
@@ -56,7 +60,7 @@ fn split(inner: &[Inner<'_>], namer: &Namer<'_>) -> Vec<Part> {
     let weight = |inner: &Inner<'_>| if has_flops { inner.flops as f64 } else { 1.0 };
     let mut shares: IndexMap<(String, Pass), Share<'_>, FxBuildHasher> = IndexMap::default();
     for (at, found) in inner.iter().enumerate().filter(|(_, inner)| weight(inner) > 0.0) {
-        let path = namer.path(found.place, found.opcode);
+        let path = namer.path(&found.place, found.opcode);
         let new = Share { weight: 0.0, heaviest: found, last: at };
         let share = shares.entry((path, found.place.pass)).or_insert(new);
         share.weight += weight(found);
@@ -69,7 +73,7 @@ fn split(inner: &[Inner<'_>], namer: &Namer<'_>) -> Vec<Part> {
     shares.sort_by_key(|share| share.last);
     let total: f64 = shares.iter().map(|share| share.weight).sum();
     let part = |share: &Share<'_>| Part {
-        op: namer.op(share.heaviest.place, share.heaviest.opcode, true),
+        op: namer.op(&share.heaviest.place, share.heaviest.opcode, true),
         share: share.weight / total,
     };
     shares.iter().map(part).collect()
@@ -83,13 +87,15 @@ struct Share<'a> {
     last: usize,
 }
 
-/// The instructions that do the work of another and have a place, through fusions in fusions. Those that are free
-/// count only where there are no others.
+/// The instructions that do the work of another and have a place, through fusions in fusions; one without a name has
+/// that of its neighbours. Those that are free count only where there are no others.
 fn work_inside(hlo: &HloModule, index: usize) -> Vec<Inner<'_>> {
     let mut working = Vec::new();
     let mut free = Vec::new();
     each_inside(&hlo.module, index, |index, instruction| {
-        let Some(place) = hlo.places().own(index) else { return };
+        let named = hlo.places().own(index).map(Cow::Borrowed);
+        let unnamed = || beside::inside(hlo, index).filter(|_| !is_free(instruction)).map(Cow::Owned);
+        let Some(place) = named.or_else(unnamed) else { return };
         let inner = Inner { opcode: &instruction.opcode, place, flops: hlo.flops[index].unwrap_or(0) };
         if is_free(instruction) { free.push(inner) } else { working.push(inner) }
     });
@@ -150,9 +156,10 @@ fn is_same_layer(one: &Place, other: &Place) -> bool {
     one.scope == other.scope && one.pass == other.pass
 }
 
-/// Outside of every layer.
-fn nowhere() -> Place {
-    Place { scope: String::new(), primitive: String::new(), pass: Pass::Forward }
+/// What the compiler made up and nothing tells for what.
+fn nowhere(module: &str) -> Place {
+    let scope = if module.is_empty() { "unnamed".to_owned() } else { format!("{module}/unnamed") };
+    Place { scope, primitive: String::new(), pass: Pass::Forward }
 }
 
 /// Makes the operations of one instruction.

@@ -1,5 +1,8 @@
 //! What the names in a module tell about where its instructions stand.
 
+use jouletree_model::Pass;
+
+use super::frames;
 use super::module::{Instruction, Module};
 use super::scope::{Place, place};
 
@@ -9,6 +12,9 @@ const FREE: &[&str] = &["bitcast", "broadcast", "constant", "get-tuple-element",
 /// Opcodes that run the instructions of the computations they call. A reduction calls one as well, but that is what
 /// it does to two elements, and has no place of its own.
 const RUNS: &[&str] = &["async-start", "call", "conditional", "custom-call", "fusion", "while"];
+
+/// What updates of parameters stand under that are in no scope.
+const OPTIMIZER: &str = "optimizer";
 
 /// The places of all instructions, as far as names tell.
 #[derive(Debug)]
@@ -23,7 +29,12 @@ impl Places {
     pub(super) fn of(module: &Module) -> Places {
         let named = |instruction: &Instruction| {
             // The name of a parameter is that of an argument.
-            if &*instruction.opcode == "parameter" { None } else { place(&instruction.op_name) }
+            if &*instruction.opcode == "parameter" {
+                return None;
+            }
+            let place = place(&instruction.op_name)?;
+            let is_update = place.pass == Pass::Forward && frames::is_optimizer(module.file(instruction));
+            Some(if is_update { update(place) } else { place })
         };
         let own: Vec<Option<Place>> = module.instructions.iter().map(named).collect();
         let mut places = Places { own, inside: Vec::with_capacity(module.computations.len()) };
@@ -53,6 +64,12 @@ impl Places {
         self.own(index)
             .or_else(|| if runs(instruction) { instruction.called.iter().find_map(inside) } else { None })
     }
+}
+
+/// The place of what a library of optimizers wrote; its scopes say nothing of passes.
+fn update(place: Place) -> Place {
+    let scope = if place.scope.is_empty() { OPTIMIZER.to_owned() } else { place.scope };
+    Place { scope, pass: Pass::Optimizer, ..place }
 }
 
 /// Whether an instruction takes no time within a fusion.

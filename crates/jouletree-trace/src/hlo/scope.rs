@@ -112,7 +112,7 @@ pub(super) fn place(op_name: &str) -> Option<Place> {
 }
 
 /// The innermost layer that holds all of `scopes`, or the first of them where they share none.
-pub(super) fn shared_scope<'a>(scopes: &[&'a str]) -> &'a str {
+fn shared_scope<'a>(scopes: &[&'a str]) -> &'a str {
     match shared_layer(scopes) {
         "" => scopes.first().copied().unwrap_or_default(),
         shared => shared,

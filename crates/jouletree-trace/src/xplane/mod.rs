@@ -2,8 +2,9 @@
 //!
 //! `space` finds planes, lines and names in the file; `kinds` tells what the events with a name are and `names` where
 //! TensorFlow's operations stand in the model; `programs` does so for what XLA compiled; `host` and `device` go through
-//! the events; `recording` keeps what they find and makes the trace of it.
+//! the events; `work` and `containers` make the times of compiled operations right; `recording` keeps what they find and makes the trace of it.
 
+mod containers;
 mod device;
 mod host;
 mod ids;

@@ -6,6 +6,7 @@ use jouletree_model::{ModelTree, Op, Pass};
 
 use crate::hlo::HloModule;
 
+use super::containers::Container;
 use super::space::{EventName, Space};
 use super::stats::{Stat, StatValue};
 
@@ -17,6 +18,15 @@ pub(super) struct Programs<'a> {
     by_name: FxHashMap<String, Vec<usize>>,
     /// How many instructions ran of which nothing is known but their name.
     pub(super) unknown: u64,
+}
+
+/// What is known of an instruction.
+pub(super) struct Found {
+    /// Where its time goes, and which share of it.
+    pub(super) parts: Vec<(Op, f64)>,
+    /// What it is if it runs others, and what it runs in.
+    pub(super) container: Option<Container>,
+    pub(super) around: Vec<Container>,
 }
 
 struct Program<'a> {
@@ -66,8 +76,8 @@ impl<'a> Programs<'a> {
         self.by_id.contains_key(&program)
     }
 
-    /// Where the time of an instruction goes, and which share of it.
-    pub(super) fn parts(&mut self, instruction: &str, module: &str, program: Option<i64>) -> Vec<(Op, f64)> {
+    /// Finds an instruction in its module; what is in none is known by its name.
+    pub(super) fn find(&mut self, instruction: &str, module: &str, program: Option<i64>) -> Found {
         let by_id = program.and_then(|program| self.by_id.get(&program)).copied();
         let named = self.by_name.get(module).map(Vec::as_slice).unwrap_or_default();
         let candidates: Vec<usize> = match by_id {
@@ -75,8 +85,8 @@ impl<'a> Programs<'a> {
             None => named.to_vec(),
         };
         for index in candidates {
-            if let Some(parts) = self.programs.get_mut(index).and_then(|program| program.parts(instruction)) {
-                return parts;
+            if let Some(found) = self.programs.get_mut(index).and_then(|found| found.find(instruction, index)) {
+                return found;
             }
         }
         self.unknown += 1;
@@ -85,7 +95,8 @@ impl<'a> Programs<'a> {
             Some((stem, number)) if !stem.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => stem,
             _ => instruction,
         };
-        vec![(Op::new(path, op_type, instruction, Pass::Forward), 1.0)]
+        let parts = vec![(Op::new(path, op_type, instruction, Pass::Forward), 1.0)];
+        Found { parts, container: None, around: Vec::new() }
     }
 
     /// Adds what the modules tell about the instructions that ran.
@@ -99,10 +110,14 @@ impl<'a> Programs<'a> {
 }
 
 impl Program<'_> {
-    fn parts(&mut self, instruction: &str) -> Option<Vec<(Op, f64)>> {
+    fn find(&mut self, instruction: &str, number: usize) -> Option<Found> {
         let module = self.module.get_or_insert_with(|| HloModule::parse(self.proto)).as_ref()?;
         let parts = module.parts(instruction).filter(|parts| !parts.is_empty())?;
         self.used.insert(instruction.to_owned());
-        Some(parts.iter().map(|part| (part.op.clone(), part.share)).collect())
+        Some(Found {
+            parts: parts.iter().map(|part| (part.op.clone(), part.share)).collect(),
+            container: module.container(instruction).map(|index| (number, index)),
+            around: module.containers_around(instruction).into_iter().map(|index| (number, index)).collect(),
+        })
     }
 }

@@ -12,12 +12,13 @@ use crate::rejects::Rejects;
 use crate::source::Source;
 use crate::time_base::{absolute, find_time_base};
 
+use super::containers::Containers;
 use super::ops::{Ops, Slot};
 use super::programs::Programs;
 use super::space::{LineHead, Plane, Space, position};
 use super::stats::RawEvent;
 use super::steps::Steps;
-use super::work::Work;
+use super::work::{Work, side_by_side};
 use super::xla::Instructions;
 
 /// Everything of interest in one file. Times are by the file's own clock.
@@ -32,6 +33,7 @@ pub(super) struct Recording<'a> {
     pub(super) programs: Programs<'a>,
     pub(super) instructions: Instructions,
     pub(super) work: Work,
+    pub(super) containers: Containers,
     pub(super) markers: Vec<Marker>,
     pub(super) rejects: Rejects,
     counter: Counter<usize>,
@@ -68,6 +70,7 @@ impl<'a> Recording<'a> {
             programs: Programs::of(space),
             instructions: Instructions::default(),
             work: Work::default(),
+            containers: Containers::default(),
             markers: Vec::new(),
             rejects: Rejects::default(),
             counter: Counter::new(takes_census),
@@ -166,7 +169,22 @@ impl<'a> Recording<'a> {
             let (device, label) = (Device::new(DeviceClass::Cpu, 0), format!("work of XLA {number}"));
             self.lanes.insert((usize::MAX, number as i64, label.clone()), OpenLane { device, label, events });
         }
+        self.lay_out_containers();
         self.lanes.retain(|_, lane| !lane.events.is_empty());
+    }
+
+    /// Gives what is left of loops, branches and calls lanes of their own.
+    fn lay_out_containers(&mut self) {
+        let devices: IndexSet<Device> = self.lanes.values().map(|lane| lane.device.clone()).collect();
+        for device in devices {
+            let lanes = self.lanes.values_mut().filter(|lane| lane.device == device);
+            let mut lanes: Vec<&mut Vec<Event>> = lanes.map(|lane| &mut lane.events).collect();
+            let leftovers = self.containers.leftovers(&mut lanes);
+            for (number, events) in side_by_side(leftovers).into_iter().enumerate() {
+                let (device, label) = (device.clone(), format!("{device} loops of XLA {number}"));
+                self.lanes.insert((usize::MAX, number as i64, label.clone()), OpenLane { device, label, events });
+            }
+        }
     }
 
     /// Draws the conclusions and gives the trace.

@@ -99,7 +99,7 @@ fn stretched(events: &[Event], (start, was): (Nanos, Nanos), end: Nanos) -> Vec<
 }
 
 /// Puts operations into as few lanes as it takes for none to overlap another.
-fn side_by_side(mut operations: Vec<Vec<Event>>) -> Vec<Vec<Event>> {
+pub(super) fn side_by_side(mut operations: Vec<Vec<Event>>) -> Vec<Vec<Event>> {
     operations.sort_by_key(|parts| parts.first().map(|part| part.start));
     let mut lanes: Vec<Vec<Event>> = Vec::new();
     // When each lane is free again, the earliest first.

@@ -185,8 +185,12 @@ impl<'a> Recording<'a> {
         let op = plane.text(found.op).filter(|op| !op.is_empty()).or_else(name).unwrap_or(b"unnamed");
         let module = plane.text(found.module).unwrap_or_default();
         let text = String::from_utf8_lossy;
-        let parts = self.programs.parts(&text(op), &text(module), found.program);
-        let parts = parts.into_iter().map(|(op, share)| (self.ops.add(op), share)).collect();
+        let known = self.programs.find(&text(op), &text(module), found.program);
+        let parts: Vec<(Slot, f64)> =
+            known.parts.into_iter().map(|(op, share)| (self.ops.add(op), share)).collect();
+        for (slot, _) in &parts {
+            self.containers.note(*slot, known.container, &known.around);
+        }
         let module = self.instructions.modules.bytes(module);
         let index = self.instructions.known.len();
         self.instructions.known.push(Instruction { parts, module });

@@ -14,7 +14,7 @@ fn claims_that_cannot_be_are_left_out() {
             line(2, "later", "fusion", &[8]).takes(&[1]).calls(&[1]),
         ],
     )]);
-    assert_eq!(found.parts("self").map(|parts| &*parts[0].op.path), Some("jit_step/fusion"));
+    assert_eq!(found.parts("self").map(|parts| &*parts[0].op.path), Some("jit_step/unnamed/fusion"));
     let (_, edges) = drawn(&found, &["self", "later"]);
     assert_eq!(edges.len(), 1);
     for nothing in [&b""[..], b"\x0a\x00", b"\xff\xff\xff", b"\x0a\xff\xff\xff\xff\x0f", &hlo([])] {
