@@ -164,6 +164,10 @@ class Session:
         """How many steps of this phase and function have run."""
         return self._ran.get((phase, function), 0)
 
+    def has_steps(self) -> bool:
+        """Whether any step has run."""
+        return bool(self._ran)
+
     def wants(self, phase: str, function: str = "", ahead: int = 0) -> bool:
         """Whether the operations of the next step of this phase and function are to be recorded.
 

@@ -2,7 +2,7 @@
 
 Under ``jouletree run`` nothing of this is needed: the steps of ``fit``, ``evaluate``, ``predict`` and of their
 ``..._on_batch`` sisters are calls of functions, which the TensorFlow adapter sees; here they are told apart, and the
-layers of the model that ran are written down. Programs that want joules in their history and progress bar pass
+layers of the model that ran are written down. Models that are called without a function are steps, too. Programs that want joules in their history and progress bar pass
 :class:`EnergyCallback` to ``fit``; nobody else's logs are touched. With another backend than TensorFlow its own adapter
 records the steps.
 """
@@ -41,7 +41,12 @@ def adapt(keras: ModuleType) -> None:
     session = current()
     if session is None or not _runs_on_tensorflow(keras):
         return
-    session.uses(keras.__name__, str(getattr(keras, "__version__", "?")))
+    version = str(getattr(keras, "__version__", "?"))
+    session.uses(keras.__name__, version)
+    guarded(_adapt_scopes, version)
+    keras.Model.__call__ = _called(keras.Model.__call__)
+    for optimizer in _optimizers(keras):
+        optimizer.apply_gradients = _updating(optimizer.apply_gradients)
     for name in _PHASES:
         plain = getattr(keras.Model, name, None)
         if plain is not None:
@@ -52,6 +57,48 @@ def _runs_on_tensorflow(keras: Any) -> bool:
     if str(getattr(keras, "__version__", "")).startswith("2."):
         return True
     return bool(keras.config.backend() == "tensorflow")
+
+
+def _adapt_scopes(version: str) -> None:
+    from ._tensorflow.scopes import owner_in_keras_3
+    from .tensorflow import scopes
+
+    watched = scopes()
+    # In graphs of Keras 2 layers have the names that the program gives them.
+    if watched is not None and not version.startswith("2."):
+        watched.owner = owner_in_keras_3()
+
+
+def _optimizers(keras: Any) -> list[Any]:
+    """The classes that optimizers derive from."""
+    legacy = getattr(keras.optimizers, "legacy", None)
+    found = [keras.optimizers.Optimizer, getattr(legacy, "Optimizer", None)]
+    return [kind for kind in dict.fromkeys(found) if hasattr(kind, "apply_gradients")]
+
+
+def _called(plain: Callable[..., Any]) -> Callable[..., Any]:
+    from .tensorflow import eager
+
+    @functools.wraps(plain)
+    def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
+        watched = eager()
+        return plain(self, *args, **kwargs) if watched is None else watched.call(plain, self, args, kwargs)
+
+    return __call__
+
+
+def _updating(plain: Callable[..., Any]) -> Callable[..., Any]:
+    from .tensorflow import eager
+
+    @functools.wraps(plain)
+    def apply_gradients(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = plain(self, *args, **kwargs)
+        watched = eager()
+        if watched is not None:
+            watched.updated()
+        return result
+
+    return apply_gradients
 
 
 def _told(plain: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -75,12 +122,9 @@ def _begin(model: Any, name: str, args: Any, kwargs: Any) -> Any:
     if watched is None:
         return None
     watched.model_ran = _ran
-    if getattr(model, "run_eagerly", False):
-        session = current()
-        if session is not None:
-            session.warn("a Keras model with run_eagerly=True has no steps that can be recorded")
     samples = guarded(_samples, name, args[0] if args else kwargs.get("x"), kwargs)
-    watched.local.phases.append(Phase(_PHASES[name], model, samples))
+    batches = guarded(_batches, model, name, args[0] if args else kwargs.get("x"), kwargs) or (lambda: 1)
+    watched.local.phases.append(Phase(_PHASES[name], model, samples, batches))
     return watched.local.phases
 
 
@@ -96,6 +140,41 @@ def _samples(method: str, x: Any, kwargs: Any) -> Optional[int]:
         return None
     batch = shape[0] if method.endswith("_on_batch") else kwargs.get("batch_size") or _BATCH
     return int(batch) if int(shape[0]) % int(batch) == 0 else None
+
+
+def _batches(model: Any, method: str, x: Any, kwargs: Any) -> Callable[[], int]:
+    """What tells how many batches the next execution takes (``steps_per_execution``)."""
+    if method.endswith("_on_batch"):
+        return lambda: 1
+    # Keras 2 keeps it in a variable, which it sets for each execution.
+    variable = getattr(model, "_steps_per_execution", None)
+    if hasattr(variable, "numpy"):
+        is_fixed = int(variable.numpy()) == 1 and not getattr(model, "autotune_steps_per_execution", False)
+        return (lambda: 1) if is_fixed else (lambda: int(variable.numpy()))
+    most = int(getattr(model, "steps_per_execution", 1) or 1)
+    if most == 1:
+        return lambda: 1
+    total = kwargs.get("steps_per_epoch" if method == "fit" else "steps") or _batches_in(x, kwargs)
+    done = [0]
+
+    def batches() -> int:
+        if not total:
+            return most
+        now = min(most, total - done[0])
+        done[0] = (done[0] + now) % total
+        return now
+
+    return batches
+
+
+def _batches_in(x: Any, kwargs: Any) -> Optional[int]:
+    """How many batches an epoch has; ``None`` when that is not known."""
+    if hasattr(x, "cardinality"):
+        return max(0, int(x.cardinality())) or None
+    shape = getattr(x, "shape", None)
+    if shape is None or not len(shape) or kwargs.get("validation_split"):
+        return None
+    return -(-int(shape[0]) // int(kwargs.get("batch_size") or _BATCH))
 
 
 def _ran(model: Any) -> None:

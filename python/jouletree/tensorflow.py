@@ -1,12 +1,13 @@
 """TensorFlow: sessions and estimators, and functions of TensorFlow 2.
 
 Under ``jouletree run`` nothing of this is needed. Steps are found in ``Session.run``, which tf.estimator and
-``MonitoredSession`` end in, and in calls of a ``tf.function``, which Keras ends in; operations come from TensorFlow's
-own run metadata and profiler. :class:`EnergyHook` is for those who want to say it themselves.
+``MonitoredSession`` end in, in calls of a ``tf.function``, which Keras ends in, and where neither is used in tapes
+and calls of models; operations come from TensorFlow's own run metadata and profiler. :class:`EnergyHook` is for those who want to say it themselves.
 """
 
 from __future__ import annotations
 
+from ._imports import when_imported
 from ._session import current
 
 TYPE_CHECKING = False
@@ -14,14 +15,18 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any, Optional
     from ._session import Session
+    from ._tensorflow.eager import Eager
     from ._tensorflow.functions import Functions
     from ._tensorflow.profiler import Windows
+    from ._tensorflow.scopes import Scopes
     from ._tensorflow.sessions import Sessions
 
 __all__ = ["EnergyHook", "adapt"]
 
 _sessions: Optional[Sessions] = None
 _functions: Optional[Functions] = None
+_eager: Optional[Eager] = None
+_scopes: Optional[Scopes] = None
 
 
 def adapt(tensorflow: ModuleType) -> None:
@@ -38,21 +43,44 @@ def adapt(tensorflow: ModuleType) -> None:
         )
         return
     session.uses("tensorflow", version)
-    if session.level == "module":
-        session.warn("TensorFlow runs graphs as a whole: with --level module there are steps, but no modules in them")
 
 
 def _begin(session: Session, tensorflow: Any) -> None:
-    global _sessions, _functions
+    global _sessions, _functions, _eager, _scopes
+    from ._tensorflow import lite
+    from ._tensorflow.eager import Eager
     from ._tensorflow.functions import Functions
+    from ._tensorflow.scopes import Scopes
     from ._tensorflow.sessions import Sessions
+    from ._tensorflow.tracing import Tracing
 
-    sessions = Sessions(session, tensorflow)
-    watched = Functions(session, tensorflow, _windows(session, tensorflow))
+    sessions, scopes, tracing = Sessions(session, tensorflow), Scopes(tensorflow), Tracing(session)
+    windows = _windows(session, tensorflow, scopes)
+    watched = Functions(session, tensorflow, windows, scopes)
+    tracing.traced = watched.traced
     sessions.watch()
     _sessions = sessions
     watched.watch()
+    tracing.watch()
     _functions = watched
+    scopes.watch()
+    _scopes = scopes
+    eager = Eager(session, tensorflow, watched, windows, scopes)
+    eager.watch()
+    _eager = eager
+    session.at_end(lambda: _say_what_is_missing(session, tensorflow))
+    when_imported("tensorflow.lite.python.interpreter", lambda module: lite.watch(session, module))
+
+
+def _say_what_is_missing(session: Session, tensorflow: Any) -> None:
+    """A program that ran operations but no step should not look for them in vain."""
+    from tensorflow.python.eager import context
+
+    if session.level == "op" and not session.has_steps() and context.context()._context_handle is not None:
+        session.warn(
+            "TensorFlow was used, but no step was found: neither a tf.function, nor a Keras model, nor a GradientTape ran; "
+            "run the program's work in one of them to see its operations"
+        )
 
 
 def functions() -> Optional[Functions]:
@@ -60,12 +88,22 @@ def functions() -> Optional[Functions]:
     return _functions
 
 
-def _windows(session: Session, tensorflow: Any) -> Optional[Windows]:
+def eager() -> Optional[Eager]:
+    """The steps without functions that are watched, if any are."""
+    return _eager
+
+
+def scopes() -> Optional[Scopes]:
+    """The scopes that are watched, if any are."""
+    return _scopes
+
+
+def _windows(session: Session, tensorflow: Any, scopes: Scopes) -> Optional[Windows]:
     if session.level != "op":
         return None
     from ._tensorflow.profiler import Windows
 
-    return Windows(session, tensorflow)
+    return Windows(session, tensorflow, scopes)
 
 
 def __getattr__(name: str) -> Any:

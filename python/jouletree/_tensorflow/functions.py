@@ -1,8 +1,9 @@
 """Steps of programs that use TensorFlow 2: calls of a ``tf.function`` that are not made by another one.
 
 Keras trains, evaluates and predicts through such functions, and so do loops that people write themselves. The first
-call of a function traces and compiles it, which takes many times longer than a step and is none of the model's layers:
-it is preparation and not counted as a step, or everything that is told of steps would be told of the compiler. The same
+call of a function traces its Python code, optimises the graph and makes kernels, which takes many times longer than a
+step and is none of the model's layers. It is noted as compilation. What is left of the call is a step: it begins with
+its first operation, which the profile tells. Where the call is not recorded nothing tells, and it is no step. The same
 goes for a call that traces the function anew.
 """
 
@@ -13,29 +14,58 @@ import threading
 import time
 import weakref
 from .._session import guarded
+from .labels import Labels
 from .purpose import PREDICT, TRAIN, batch_of, in_graph_def, purpose_of
+from .space import first_operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Optional
     from .._session import Session
     from .profiler import Windows
-
-#: A function whose calls are no steps.
-_NO_STEP = ""
+    from .scopes import Scopes
 
 
 class Phase:
     """What a Keras model does at the moment: its phase, and how many samples a batch has if that is known."""
 
-    def __init__(self, name: str, model: Any, samples: Optional[int]) -> None:
+    def __init__(self, name: str, model: Any, samples: Optional[int], batches: Callable[[], int]) -> None:
         self.name = name
         self.model = model
         self.samples = samples
+        #: How many batches the next call of a function takes.
+        self.batches = batches
+
+
+class _Function:
+    """What is known about a function."""
+
+    def __init__(self, purpose: Optional[str], label: str, names: dict[str, str]) -> None:
+        #: ``None`` for a function whose calls are no steps.
+        self.purpose = purpose
+        self.label = label
+        #: The layers of scopes in its graphs.
+        self.names = names
+
+
+class _Call:
+    """A call that is going on."""
+
+    def __init__(self, function: Any, known: Optional[_Function], graphs: Callable[[Any], Any]) -> None:
+        self.function = function
+        self.known = known
+        self.graphs = graphs
+        self.number = 0
+        self.recorded = False
+        #: Whether the graph has not run before, so that TensorFlow prepares it.
+        self.prepares = known is None
+        #: When the call began, or when tracing ended.
+        self.start = 0
 
 
 class _Local(threading.local):
     busy = False
+    call: Optional[_Call] = None
 
     def __init__(self) -> None:
         self.phases: list[Phase] = []
@@ -44,14 +74,23 @@ class _Local(threading.local):
 class Functions:
     """Sees the calls of all functions of this process."""
 
-    def __init__(self, session: Session, tensorflow: Any, windows: Optional[Windows]) -> None:
+    def __init__(self, session: Session, tensorflow: Any, windows: Optional[Windows], scopes: Scopes) -> None:
         self._session = session
         self._tensorflow = tensorflow
         self._windows = windows
-        self._purposes: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+        self._scopes = scopes
+        self._known: weakref.WeakKeyDictionary[Any, _Function] = weakref.WeakKeyDictionary()
+        #: The layers of scopes, by graph.
+        self._names: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
+        self._labels = Labels()
+        #: Steps that are counted once their window is written, by phase and function.
+        self._waiting: dict[tuple[str, str], int] = {}
         self.local = _Local()
         #: Called with a model that has just run for the first time, in a function of its own.
         self.model_ran: Optional[Callable[[Any], None]] = None
+        #: Called when a function begins to run that is a step.
+        self.step_begins: Optional[Callable[[], None]] = None
+        session.when_forked(self._waiting.clear)
 
     def watch(self) -> None:
         """Begins to see calls."""
@@ -69,61 +108,151 @@ class Functions:
         def __call__(self: Any, *args: Any, **kwds: Any) -> Any:
             if local.busy or not eagerly() or debugging():
                 return plain(self, *args, **kwds)
-            purpose = functions._purposes.get(self)
-            if purpose == _NO_STEP:
+            known = functions._known.get(self)
+            if known is not None and known.purpose is None:
                 return plain(self, *args, **kwds)
             local.busy = True
+            local.call = call = _Call(self, known, graphs)
             try:
-                if purpose is None:
-                    return functions._first_call(plain, graphs, self, args, kwds)
-                return functions._step(plain, purpose, self, args, kwds)
+                return functions._called(plain, call, args, kwds)
             finally:
                 local.busy = False
+                local.call = None
 
         __call__.__doc__ = plain.__doc__
         __call__.__wrapped__ = plain  # type: ignore[attr-defined]
         owner.__call__ = __call__  # type: ignore[method-assign, assignment]
 
-    def _first_call(self, plain: Any, graphs: Any, function: Any, args: Any, kwds: Any) -> Any:
-        if self._windows is not None:
-            # Operations of a call that is no step do not belong into its trace.
-            guarded(self._windows.close)
-        result = plain(function, *args, **kwds)
-        purpose = guarded(self._look_at, graphs, function) or _NO_STEP
-        self._purposes[function] = purpose
-        if purpose and self.local.phases and self.model_ran is not None:
-            guarded(self.model_ran, self.local.phases[-1].model)
+    def _called(self, plain: Any, call: _Call, args: Any, kwds: Any) -> Any:
+        # A function that was traced without being called, or read from a file, is known by its graphs.
+        if call.known is None:
+            guarded(self._look_at, call)
+        guarded(self._begin, call)
+        returned = False
+        call.start = time.time_ns()
+        try:
+            result = plain(call.function, *args, **kwds)
+            returned = True
+        finally:
+            guarded(self._end, call, time.time_ns(), returned, args)
         return result
 
-    def _look_at(self, graphs: Any, function: Any) -> Optional[str]:
-        """What a function is for; the graphs of one whose calls are steps are written as the model's."""
-        definitions = [graph.as_graph_def(add_shapes=True) for graph in graphs(function)]
+    def traced(self, concrete: Any, start: int, end: int) -> None:
+        """A function was traced: in the call that is going on, or because the program asked for that alone."""
+        self._names[concrete.graph] = self._scopes.take()
+        call = self.local.call
+        if call is None:
+            return
+        if call.known is None or call.known.purpose is None:
+            self._look_at(call, concrete.graph)
+        elif call.known is not None:
+            call.known.names.update(self._names[concrete.graph])
+        call.prepares = True
+        self._begin(call)
+        call.start = time.time_ns()
+
+    def _begin(self, call: _Call) -> None:
+        """Has the step recorded that this call is, if it is one and wanted."""
+        known, session, windows = call.known, self._session, self._windows
+        if known is None or known.purpose is None:
+            return
+        if not call.number:
+            if self.step_begins is not None:
+                self.step_begins()
+            call.number = session.next_step()
+        key = self._phase_of(known.purpose), known.label
+        wanted = windows is not None and session.wants(*key, self._waiting.get(key, 0))
+        call.recorded = bool(wanted and guarded(windows.open, known.names, call.prepares))
+        if windows is not None and not wanted and call.prepares:
+            # Operations of a call that is no step do not belong into its trace.
+            windows.close()
+
+    def _end(self, call: _Call, end: int, returned: bool, args: Any) -> None:
+        session, windows, known = self._session, self._windows, call.known
+        if known is None:
+            # It neither has graphs nor was it traced: an error in its arguments.
+            return
+        self._known[call.function] = known
+        if known.purpose is None:
+            return
+        phase = self._phase_of(known.purpose)
+        key = phase, known.label
+        batches, samples = self._batches(), self._samples(args)
+        if not returned:
+            session.no_step(call.number)
+        elif not call.prepares:
+            self._ran(call.number, call.start, end, batches, phase, call.recorded, samples, known.label)
+        elif call.recorded and windows is not None:
+            self._waiting[key] = self._waiting.get(key, 0) + batches
+            windows.when_written(
+                lambda path: self._prepared(path, call, end, batches, phase, samples, known.label)
+            )
+        else:
+            session.no_step(call.number)
+            session.compiled(f"first run of {known.label}", call.start, end)
+        if windows is not None:
+            windows.stepped(session.wants(*key, self._waiting.get(key, 0)), batches)
+        if call.prepares and self.local.phases and self.model_ran is not None:
+            self.model_ran(self.local.phases[-1].model)
+
+    def _prepared(
+        self, path: Optional[str], call: _Call, end: int, batches: int, phase: str, samples: Optional[int], label: str
+    ) -> None:
+        """Counts a call whose graph was prepared in it, now that its profile tells when its operations began."""
+        self._waiting[phase, label] -= batches
+        first = first_operation(path, call.start) if path is not None else None
+        if first is None or first >= end:
+            self._session.no_step(call.number)
+            self._session.compiled(f"first run of {label}", call.start, end)
+            return
+        self._session.compiled(f"prepare {label}", call.start, first)
+        self._ran(call.number, first, end, batches, phase, True, samples, label)
+
+    def _ran(
+        self,
+        number: int,
+        start: int,
+        end: int,
+        batches: int,
+        phase: str,
+        recorded: bool,
+        samples: Optional[int],
+        label: str,
+    ) -> None:
+        """Notes a call that ran; each of its batches is a step, and takes an equal part of it."""
+        session = self._session
+        for batch in range(batches):
+            begin, until = (start + (end - start) * part // batches for part in (batch, batch + 1))
+            if session.level == "module":
+                session.ran_module("step", begin, until, threading.get_native_id(), phase, "")
+            number = session.next_step() if batch else number
+            session.ran_step(number, begin, until, phase, recorded, samples, label)
+
+    def _batches(self) -> int:
+        phase = self.local.phases[-1] if self.local.phases else None
+        return max(1, guarded(phase.batches) or 1) if phase is not None else 1
+
+    def _samples(self, args: Any) -> Optional[int]:
+        phase = self.local.phases[-1] if self.local.phases else None
+        return guarded(batch_of, args) or (phase.samples if phase is not None else None)
+
+    def _look_at(self, call: _Call, *traced: Any) -> None:
+        """Finds out what a function is for; the graphs of one whose calls are steps are written as the model's."""
+        graphs = [*call.graphs(call.function), *traced]
+        if not graphs:
+            return
+        definitions = [graph.as_graph_def(add_shapes=True) for graph in graphs]
         found = [purpose_of(in_graph_def(definition)) for definition in definitions]
         purpose = TRAIN if TRAIN in found else PREDICT if PREDICT in found else None
+        names: dict[str, str] = {}
+        for graph in graphs:
+            names.update(self._names.get(graph, {}))
+        model = self.local.phases[-1].model if self.local.phases else None
+        label = self._labels.new(call.function, self._phase_of(purpose), model) if purpose is not None else ""
+        call.known = _Function(purpose, label, names)
         if purpose is not None and self._session.level == "op" and not _renumbers_layers():
             with open(self._session.new_file("model-{}.pb"), "wb") as file:
                 file.write(definitions[-1].SerializeToString())
-        return purpose
-
-    def _step(self, plain: Any, purpose: str, function: Any, args: Any, kwds: Any) -> Any:
-        session, windows = self._session, self._windows
-        number = session.next_step()
-        recorded = bool(windows is not None and session.wants(self._phase_of(purpose)) and guarded(windows.open))
-        traces = _traces(function)
-        start = time.time_ns()
-        is_step = False
-        try:
-            result = plain(function, *args, **kwds)
-            is_step = traces == _traces(function)
-        finally:
-            end = time.time_ns()
-            if is_step:
-                self._noted(number, start, end, purpose, recorded, args)
-            else:
-                session.no_step(number)
-            if windows is not None:
-                guarded(windows.stepped, session.wants(self._phase_of(purpose)))
-        return result
 
     def _phase_of(self, purpose: str) -> str:
         """The phase of a call of a function with this purpose."""
@@ -131,16 +260,6 @@ class Functions:
         if phase is None or purpose == TRAIN:
             return purpose
         return PREDICT if phase.name == TRAIN else phase.name
-
-    def _noted(self, number: int, start: int, end: int, purpose: str, recorded: bool, args: Any) -> None:
-        phase = self.local.phases[-1] if self.local.phases else None
-        name = self._phase_of(purpose)
-        samples = guarded(batch_of, args)
-        if phase is not None:
-            samples = samples or phase.samples
-        if self._session.level == "module":
-            self._session.ran_module("step", start, end, threading.get_native_id(), name, "")
-        self._session.ran_step(number, start, end, name, recorded, samples)
 
 
 def _graphs_of_function(function: Any) -> Any:
@@ -151,8 +270,3 @@ def _renumbers_layers() -> bool:
     """Whether layers have other names in graphs than in the program, as those of Keras 3 do (``layer_0_1``)."""
     keras = sys.modules.get("keras")
     return keras is not None and not str(getattr(keras, "__version__", "2")).startswith("2")
-
-
-def _traces(function: Any) -> int:
-    count = getattr(function, "experimental_get_tracing_count", None)
-    return count() if count is not None else 0
