@@ -107,7 +107,7 @@ class Session:
         self._folder = self._new_folder()
         self._made = False
         self._files = 0
-        self._warned: set[str] = set()
+        self._warned: dict[str, object] = {}
         self._step = 0
         #: How many steps ran of each phase and function.
         self._ran: dict[tuple[str, str], int] = {}
@@ -180,18 +180,22 @@ class Session:
 
     def _is_expensive(self) -> bool:
         """Whether recording has cost too much of the program's time; steps are recorded again once it has run on."""
-        age = time.monotonic() - self._began
-        if self._cost <= _COST_SECONDS + _COST_SHARE * age:
+        if self.spare_seconds() >= 0:
             return False
         self.warn(
             "recording operations took more than a tenth of the program's time; fewer steps are recorded than --steps asks for"
         )
         return True
 
+    def spare_seconds(self) -> float:
+        """How much more recording may cost by now; negative when it has cost too much."""
+        return _COST_SECONDS + _COST_SHARE * (time.monotonic() - self._began) - self._cost
+
     def cost(self, start_ns: int, end_ns: int, events: int = 0) -> None:
         """Notes what recording cost: the time in which the program waited, and the events recorded before it."""
         self._cost += (end_ns - start_ns) / 1e9 + events * _EVENT_SECONDS
-        self.ran_window("recording", start_ns, end_ns, "overhead", 0)
+        if end_ns > start_ns:
+            self.ran_window("recording", start_ns, end_ns, "overhead", 0)
 
     def compiled(self, name: str, start_ns: int, end_ns: int) -> None:
         """Notes that a framework compiled or traced something: a stage of its own, no part of a step."""
@@ -232,9 +236,10 @@ class Session:
 
     def warn(self, message: str) -> None:
         """Notes what the user should know; ``jouletree run`` prints it at its end, once."""
-        if message in self._warned:
+        # Two threads may come at once; `setdefault` lets one of them through, without a lock that a fork could catch.
+        mine = object()
+        if self._warned.setdefault(message, mine) is not mine:
             return
-        self._warned.add(message)
         try:
             with open(os.path.join(self.folder(), "warnings.txt"), "a", encoding="utf-8") as file:
                 file.write(message.replace("\n", " ") + "\n")
@@ -385,10 +390,10 @@ def _see_replacements(session: Session) -> None:
     os.execve = before(os.execve)  # type: ignore[assignment]
 
 
-def guarded(action: Callable[..., Any], *arguments: Any) -> Any:
-    """Does something that must not harm the user's program; what goes wrong is told at the end of the run."""
+def guarded(action: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """Does something that must not harm the user's program; what goes wrong becomes a warning at the end of the run."""
     try:
-        return action(*arguments)
+        return action(*arguments, **named)
     except Exception as error:  # noqa: BLE001: whatever it is, it is ours and not the user's
         session = _current
         if session is not None:

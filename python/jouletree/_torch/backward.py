@@ -23,11 +23,16 @@ _MOST = 1 << 16
 class Pass:
     """A backward pass that runs."""
 
-    __slots__ = ("entry", "lane", "outer", "since")
+    __slots__ = ("entry", "has_stepped", "is_noted", "lane", "outer", "since", "steps")
 
-    def __init__(self, lane: int, outer: Optional[Pass]) -> None:
+    def __init__(self, thread: Any, outer: Optional[Pass]) -> None:
         self.entry: Optional[Entry] = None
-        self.lane = lane
+        self.lane = thread.lane
+        self.is_noted = thread.noting
+        #: The steps of the thread that asked for gradients.
+        self.steps = thread.steps
+        #: Whether an optimizer stepped meanwhile.
+        self.has_stepped = False
         self.outer = outer
         self.since = time.time_ns()
 
@@ -37,7 +42,6 @@ class Trail:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._notes = recorder.windows is None
         self._tensor = recorder.torch.Tensor
         self._hooked: set[int] = set()
         #: Gradients may be computed by threads of torch's own: for those, whichever pass runs.
@@ -49,7 +53,20 @@ class Trail:
         """Whether gradients are being computed: by this thread, or by a thread of torch's for another."""
         return bool(self._running)
 
-    # Hooks of modules tell
+    def forget(self) -> None:
+        """Forgets passes of the process that this one was forked from."""
+        self._running.clear()
+        self._hooked.clear()
+
+    def running(self) -> Optional[Pass]:
+        """The backward pass that this thread computes, or that torch's own threads compute for another."""
+        return self._recorder.thread.backward or (self._running[-1] if self._running else None)
+
+    def is_transformed(self) -> bool:
+        """Whether a transformation of functions, such as ``torch.func.grad``, is being computed."""
+        return self._transform() is not None
+
+    # Called by hooks of modules
 
     def takes(self, args: Any, caller: Entry) -> None:
         """A module is called with these, by the code of `caller`."""
@@ -83,7 +100,7 @@ class Trail:
         hooked.add(number)
         node.register_prehook(functools.partial(self._comes_to, entry))
 
-    # The backward pass tells
+    # Called by the backward pass
 
     def begin(self) -> Pass:
         """A backward pass begins."""
@@ -91,13 +108,13 @@ class Trail:
         outer = thread.backward
         if outer is not None:
             self._note(outer)
-        running = thread.backward = Pass(thread.lane, outer)
+        running = thread.backward = Pass(thread, outer)
         self._running.append(running)
         return running
 
     def _comes_to(self, entry: Entry, gradients: Any) -> None:
         try:
-            running = self._recorder.thread.backward or (self._running[-1] if self._running else None)
+            running = self.running()
             if running is not None and running.entry is not entry:
                 self._note(running)
                 running.entry = entry
@@ -119,7 +136,7 @@ class Trail:
     def _note(self, running: Pass) -> None:
         """Notes what ran since the last time."""
         now = time.time_ns()
-        if self._notes and now > running.since:
+        if running.is_noted and now > running.since:
             entry = running.entry
             path, kind = (entry.path, entry.kind) if entry is not None else ("gradients", "gradients")
             self._recorder.session.ran_module(path, running.since, now, running.lane, kind, "backward")

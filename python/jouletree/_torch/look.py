@@ -126,12 +126,16 @@ def _flops(module: Any, given: list[Any], made: list[Any]) -> Optional[int]:
         return None
     elements = made[0].numel()
     if kind in ("Linear", "NonDynamicallyQuantizableLinear"):
-        flops = 2 * elements * module.in_features
-    elif kind == "Conv1D" and weight is not None and weight.dim() == 2:  # What GPT-2 calls a linear layer.
+        # Other libraries have classes of this name.
+        inputs = getattr(module, "in_features", None)
+        if not isinstance(inputs, int):
+            return None
+        flops = 2 * elements * inputs
+    elif kind == "Conv1D" and hasattr(weight, "dim") and weight.dim() == 2:  # What GPT-2 calls a linear layer.
         flops = 2 * elements * int(weight.shape[0])
-    elif kind in ("Conv1d", "Conv2d", "Conv3d"):
+    elif kind in ("Conv1d", "Conv2d", "Conv3d") and hasattr(weight, "numel"):
         flops = 2 * elements * int(weight[0].numel())
-    elif kind in ("ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"):
+    elif kind in ("ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d") and hasattr(weight, "numel"):
         flops = 2 * given[0].numel() * int(weight[0].numel())
     elif kind == "Embedding":
         return 0

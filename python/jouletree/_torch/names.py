@@ -33,7 +33,7 @@ _WRAPPERS = {
 class Entry:
     """A module that is known: `path` as in traces, `span` as torch's profiler is told."""
 
-    __slots__ = ("kind", "module", "path", "qualified", "root", "span")
+    __slots__ = ("is_model", "kind", "module", "path", "qualified", "root", "span")
 
     def __init__(self, module: Any, qualified: str, root: Optional[Entry], end: Callable[[Any], None]) -> None:
         self.module = weakref.ref(module, end)
@@ -43,6 +43,8 @@ class Entry:
         self.kind = type(module).__name__
         #: The model that it is part of: itself, if it is one.
         self.root = root or self
+        #: Whether its calls can be steps; ``None`` if that depends on the rest of the program or is not known yet.
+        self.is_model: Optional[bool] = None
 
 
 class Names:
@@ -58,6 +60,10 @@ class Names:
         self._named: dict[str, Any] = {}
         #: The model whose parts are named without it.
         self._bare: Any = None
+        #: What calls modules while a batch is fetched.
+        self.data = Entry(self, "data", None, lambda reference: None)
+        #: How models were compiled ahead of their calls: the tools that did it.
+        self.compilers: set[str] = set()
 
     def put(self, holder: Any, name: str, part: Any) -> None:
         """Notes that a module becomes part of another; torch calls this for each that does."""
@@ -101,6 +107,9 @@ class Names:
 
     def _enter(self, module: Any, qualified: str, root: Optional[Entry]) -> Entry:
         entry = self.entries[id(module)] = Entry(module, qualified, root, self._forgets(id(module)))
+        compiler = _compiler(module, entry.kind)
+        if compiler is not None:
+            self.compilers.add(compiler)
         return entry
 
     def _forgets(self, identity: int) -> Callable[[Any], None]:
@@ -144,7 +153,7 @@ class Names:
             prefix = "" if self._is_bare(model) else known.qualified + "."
             entry = known
         else:
-            others = self._others(model)
+            others = self.others(model)
             name = self._own_name(model, others)
             prefix = name + "."
             if not others and not any(path.partition(".")[0].isdigit() for path, _ in parts):
@@ -158,7 +167,20 @@ class Names:
     def _is_bare(self, model: Any) -> bool:
         return self._bare is not None and self._bare() is model
 
-    def _others(self, model: Any) -> list[Any]:
+    def models(self) -> list[tuple[Any, str]]:
+        """The models that are known, and their names."""
+        found: dict[int, tuple[Any, str]] = {}
+        for entry in list(self.entries.values()):
+            model = entry.root.module()
+            if model is not None and model is not self:
+                found.setdefault(id(model), (model, entry.root.qualified))
+        for reference in list(self._models.values()):
+            model = reference()
+            if model is not None and self._model_of(model) is model:
+                found.setdefault(id(model), (model, type(_unwrapped(model)).__name__))
+        return list(found.values())
+
+    def others(self, model: Any) -> list[Any]:
         """The other models of the program: those that have run, and those that have parts and parameters."""
         inner = _unwrapped(model)
         others = {}
@@ -226,6 +248,17 @@ def _plain(model: Any, path: str) -> str:
             kept.append(part)
         model = _part(model, part)
     return ".".join(kept)
+
+
+def _compiler(module: Any, kind: str) -> Optional[str]:
+    """What has made one function of a module's layers, if anything has."""
+    if kind in ("RecursiveScriptModule", "TopLevelTracedModule", "TracedModule"):
+        return "torch.jit"
+    if kind.startswith("GraphModule") or kind == "ExportedModule":
+        nodes = getattr(getattr(module, "graph", None), "nodes", ())
+        if nodes and not any(node.op == "call_module" for node in nodes) and next(module.parameters(), None) is not None:
+            return "torch.export"
+    return None
 
 
 def _variable(model: Any) -> Optional[str]:

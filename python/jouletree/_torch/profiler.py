@@ -4,7 +4,10 @@ Only the parts of the profiler that record are used: what ``torch.profiler`` doe
 takes longer than the recording. A window is opened and closed between steps, by the thread whose steps it records; it
 spans steps that follow each other. Only the main thread's steps are recorded: torch's profiler allows no more. A
 program that profiles itself has precedence: our window is closed before its begins, and there is none of ours while it
-lasts.
+lasts. A process that was forked after the profiler was used does not use it again.
+
+A window ends in the middle of a step if that step has more operations than may be recorded. How many it has is estimated
+from the calls of modules, since the profiler does not say before its end.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import os
 import threading
 import time
 from .._session import guarded
+from . import forks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +28,16 @@ if TYPE_CHECKING:
 _STEPS = 10
 _SECONDS = 2.0
 _MOST_SECONDS = 20.0
+_EVENTS = 100_000
+
+#: So many events are allowed in one window, however long the program has run, and however short.
+_MOST_EVENTS = 400_000
+_LEAST_EVENTS = 40_000
+#: What an event costs in all: recording it, and writing it.
+_EVENT_SECONDS = 15e-6
+#: What an event takes in a trace, and how many events there are to a call of a module, until a trace has shown it.
+_EVENT_BYTES = 400
+_EVENTS_OF_A_CALL = 20.0
 
 #: What makes a fast range one of the user's, not an operator.
 _USERS = {"scope": "user_scope"}
@@ -41,12 +55,21 @@ class Windows:
         self.range: Callable[[str], Any] = torch.autograd.profiler.record_function
         #: Counts windows, so that a step can tell whether its window was still the same when it ended.
         self.number = 0
+        #: When the window was opened, in nanoseconds since the epoch.
+        self.opened = 0
+        #: Whether operations cannot be recorded in this process, which was forked from one that did.
+        self.is_forked = False
+        #: Whether a window was ended because its only step had too many operations.
+        self.was_cut = False
         self._steps = 0
-        self._opened = 0.0
+        self._calls = 0
+        self._most_calls = 0.0
+        self._events_of_a_call = _EVENTS_OF_A_CALL
         self._others = 0
         self._is_awaited = False
         self._template: Any = None
         self._closing: list[Callable[[], None]] = []
+        self._way_out: Optional[Callable[[], Any]] = None
 
     def install(self) -> None:
         """Makes way for the program's own profiling, and for its forks."""
@@ -57,8 +80,8 @@ class Windows:
         for name in ("_disable_profiler", "_disable_profiler_legacy"):
             if hasattr(profiler, name):
                 setattr(profiler, name, self._resuming(getattr(profiler, name)))
-        # A profiler that is on while a process forks would go on in the child, for nobody.
-        os.register_at_fork(before=lambda: guarded(self.close))
+        # A profiler that is on while its thread forks would go on in the child.
+        os.register_at_fork(before=lambda: guarded(self._close_here))
         self._session.when_forked(self._forget)
         self._session.at_end(self.close)
 
@@ -66,30 +89,46 @@ class Windows:
         """Has something done before a window is closed, such as leaving ranges that are open."""
         self._closing.append(action)
 
-    def has(self, step: int) -> bool:
-        """Whether the operations of the step that begins now are recorded; opens and closes windows as need be."""
-        wanted = self._session.wants("train")
-        mine = threading.get_ident()
-        if mine != threading.main_thread().ident:
-            # The profiler does not survive a thread that ends, and cannot be begun by others than the first.
-            if wanted:
-                self._session.warn(
-                    "models ran in threads of their own, whose operations cannot be recorded; --level module can"
-                )
-            return False
-        if self.thread == mine:
-            age = time.monotonic() - self._opened
+    def is_possible_here(self) -> bool:
+        """Whether operations of this thread can be recorded.
+
+        The profiler does not survive a thread that ends, and cannot be begun by others than the first.
+        """
+        return not self.is_forked and threading.get_ident() == threading.main_thread().ident
+
+    def covers(self, is_wanted: bool) -> bool:
+        """Whether the step that begins now is recorded; opens and closes windows as need be."""
+        if self.thread:
+            age = (time.time_ns() - self.opened) / 1e9
             full = age > _MOST_SECONDS or (self._steps >= _STEPS and age > _SECONDS)
-            if wanted and not full:
+            full = full or self._calls * self._events_of_a_call > _EVENTS
+            if is_wanted and not full:
                 self._steps += 1
                 return True
             guarded(self.close)
-        if not wanted or self._others or self._is_awaited:
+        if not is_wanted or self._others or self._is_awaited:
             return False
         return bool(guarded(self._open))
 
+    def goes_on(self) -> bool:
+        """Notes a call of a module; ends the window if it has too many operations."""
+        self._calls += 1
+        if self._calls < self._most_calls:
+            return True
+        self._most_calls = self._room() / self._events_of_a_call
+        if self._calls < self._most_calls:
+            return True
+        self.was_cut = self._steps <= 1
+        self.close(is_cut=self.was_cut)
+        return False
+
+    def _room(self) -> float:
+        """How many events a window may have by now."""
+        return min(_MOST_EVENTS, max(_LEAST_EVENTS, self._session.spare_seconds() / _EVENT_SECONDS))
+
     def _open(self) -> bool:
         autograd = self._torch.autograd
+        start = time.time_ns()
         if self._template is None:
             self._prepare()
         self._synchronise()
@@ -99,11 +138,15 @@ class Windows:
         self.thread = threading.get_ident()
         self.number += 1
         self._steps = 1
-        self._opened = time.monotonic()
+        self._calls = 0
+        self._most_calls = self._room() / self._events_of_a_call
+        self.opened = time.time_ns()
+        self._session.cost(start, self.opened)
         return True
 
     def _prepare(self) -> None:
         """Finds out, once, how this version of torch is asked."""
+        self._way_out = forks.way_out()
         level = os.environ.get("KINETO_LOG_LEVEL")
         if level is None:
             # Else the library tells on stderr whenever it starts or stops.
@@ -142,8 +185,8 @@ class Windows:
             return self._torch.autograd.profiler.record_function
         return lambda name: fast(name, (), _USERS)
 
-    def close(self) -> None:
-        """Ends the window, if one is open, and writes its trace."""
+    def close(self, is_cut: bool = False) -> None:
+        """Ends the window, if one is open, and writes its trace, unless that has no whole step (`is_cut`)."""
         if not self.thread:
             return
         if self.thread != threading.get_ident():
@@ -151,14 +194,28 @@ class Windows:
             self._session.warn("operations of a thread that had not ended were lost")
             self.thread = 0
             return
+        start = time.time_ns()
         for action in self._closing:
             guarded(action)
         self._synchronise()
         self.thread = 0
         recorded = self._torch.autograd._disable_profiler()
+        if is_cut and self._steps <= 1:
+            del recorded
+            self._session.cost(start, time.time_ns(), int(self._calls * self._events_of_a_call))
+            return
         path = self._session.new_file("torch-{}.json")
         recorded.save(path)
         self._session.wrote(path)
+        events = _size(path) // _EVENT_BYTES
+        if self._calls:
+            self._events_of_a_call = max(1.0, events / self._calls)
+        self._session.cost(start, time.time_ns(), events)
+
+    def _close_here(self) -> None:
+        """Ends the window if it is this thread's."""
+        if self.thread == threading.get_ident():
+            self.close()
 
     def _synchronise(self) -> None:
         """Lets the GPU finish what it was given: what it does belongs on one side of a window's edge."""
@@ -169,6 +226,10 @@ class Windows:
     def _forget(self) -> None:
         self.thread = self._others = 0
         self._is_awaited = False
+        if self._template is not None:
+            self.is_forked = True
+            if self._way_out is not None:
+                self._way_out()
 
     def _giving_way(self, begin: Callable[..., Any], name: str) -> Callable[..., Any]:
         @functools.wraps(begin)
@@ -194,6 +255,13 @@ class Windows:
             return end(*arguments, **named)
 
         return ending
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
 
 
 def is_possible(torch: Any) -> Optional[str]:

@@ -17,12 +17,26 @@ class Thread(threading.local):
     def __init__(self, recorder: Recorder) -> None:
         from .steps import Steps
 
-        #: Modules that are active, the innermost last: the module, its entry, and what its level keeps of it.
-        self.stack: list[tuple[Any, Any, Any]] = []
+        #: Modules that are active, the innermost last: the module, its entry, its range in the trace if there is one, and
+        #: when it began if spans are noted.
+        self.stack: list[tuple[Any, Any, Any, int]] = []
+        #: The module that the program has called, if nothing is recorded of that call, and how often it is inside of itself.
+        self.top: Optional[Any] = None
+        self.depth = 0
+        #: Whether the call that the program has made of a module counts for steps, and what was said about it then.
+        self.counts = False
+        self.trains = False
+        #: Ranges in the trace that are open and are no modules.
+        self.ranges: list[Any] = []
+        #: Whether spans of modules are noted, and how many were in this step.
+        self.noting = recorder.windows is None
+        self.noted = 0
+        #: How many fetches of data loaders are under way.
+        self.fetching = 0
         self.steps: Steps = Steps(recorder)
         self.lane = threading.get_native_id()
         self.ident = threading.get_ident()
-        #: Since when an optimizer steps, and which one, if torch's own hooks told; 0 if none does.
+        #: Since when an optimizer steps, and which one, if torch's own hooks gave notice; 0 if none does.
         self.optimizing = 0
         self.optimizer = 0
         #: The backward pass that runs in this thread.
