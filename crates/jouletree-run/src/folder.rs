@@ -11,7 +11,7 @@ use crate::manifest::{Accounting, Manifest, replace_json, write_json};
 use crate::power_parquet::{MeteredSeries, read_power_parquet, write_power_parquet};
 use crate::recording::clear_journal;
 use crate::resources::{GpuBusy, Resources, read_gpu_busy, read_resources};
-use crate::{RunError, calls, events, footprint, ops, program, recover};
+use crate::{RunError, calls, events, files, footprint, ops, program, recover};
 
 pub(crate) const MANIFEST: &str = "manifest.json";
 pub(crate) const POWER: &str = "power.parquet";
@@ -72,7 +72,7 @@ impl RunFolder {
         manifest.warnings.extend(recorded.warnings.iter().cloned());
         let attempt = self.path.join(ATTEMPT);
         let _ = fs::remove_dir_all(&attempt);
-        fs::create_dir(&attempt).map_err(RunError::io(&attempt, "create the folder"))?;
+        files::create_folder(&attempt).map_err(RunError::io(&attempt, "create the folder"))?;
         let tables = write_tables(&attempt, contents)?;
         sync_folder(&attempt)?;
         for name in tables {
@@ -202,7 +202,7 @@ impl RunFolder {
     pub fn write_calls(&self, calls: &Calls) -> Result<(), RunError> {
         let attempt = self.path.join(ATTEMPT);
         let _ = fs::remove_dir_all(&attempt);
-        fs::create_dir(&attempt).map_err(RunError::io(&attempt, "create the folder"))?;
+        files::create_folder(&attempt).map_err(RunError::io(&attempt, "create the folder"))?;
         calls::write_calls(&attempt.join(SITES), &attempt.join(CALLS), calls)?;
         sync_folder(&attempt)?;
         // Calls name sites by number: the sites of both tables are there before the calls.
@@ -218,7 +218,7 @@ impl RunFolder {
     /// The model that ran, as far as it is known.
     pub fn read_model(&self) -> Result<ModelTree, RunError> {
         let path = self.file(TREE);
-        let text = fs::read(&path).map_err(RunError::io(&path, "read the file"))?;
+        let text = files::read_file(&path).map_err(RunError::io(&path, "read the file"))?;
         serde_json::from_slice(&text).map_err(|error| {
             RunError::content(&path, format!("not a model tree ({error}); restore it from a copy"))
         })
@@ -272,7 +272,7 @@ impl Partial {
         if partial.exists() {
             fs::remove_dir_all(&partial).map_err(RunError::io(&partial, "remove the folder"))?;
         }
-        fs::create_dir(&partial).map_err(RunError::io(&partial, "create the folder"))?;
+        files::create_own_folder(&partial).map_err(RunError::io(&partial, "create the folder"))?;
         Ok(Partial { path: partial })
     }
 

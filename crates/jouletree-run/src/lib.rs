@@ -8,6 +8,7 @@ mod calls;
 mod error;
 mod events;
 pub mod fecom;
+mod files;
 mod folder;
 mod footprint;
 mod input;
@@ -23,6 +24,7 @@ mod table;
 
 pub use accounted::accounted;
 pub use error::RunError;
+pub use files::{open_file, read_file, share};
 pub use folder::{RunContents, RunFolder};
 pub use input::{PowerInput, read_power};
 pub use journal::{Exit, HostFacts, JournalWriter, RecordingHeader, SamplerRecord, SensorRecord};

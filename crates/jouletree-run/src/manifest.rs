@@ -1,15 +1,15 @@
 //! `manifest.json`: what a run is, how it was accounted, and the small parts of it that need no table.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::path::Path;
 
 use jiff::Timestamp;
-use jouletree_model::{Device, DeviceEnergy, Joules, Process, StageEnergy, Trace, TraceSource, Warning};
+use jouletree_model::{Device, DeviceEnergy, Joules, Process, StageEnergy, Trace, TraceSource, Warning, redacted};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{Recording, RunContents, RunError};
+use crate::{Recording, RunContents, RunError, files};
 
 /// The version of the run folder this program writes.
 pub const FORMAT_VERSION: u64 = 1;
@@ -110,6 +110,7 @@ impl Manifest {
             trace: TraceHeader::default(),
             warnings,
         }
+        .without_secrets()
     }
 
     pub(crate) fn of(contents: &RunContents<'_>) -> Result<Manifest, RunError> {
@@ -133,7 +134,17 @@ impl Manifest {
             processes: contents.trace.program.processes.clone(),
             trace: TraceHeader::of(contents.trace)?,
             warnings: footprint.warnings.clone(),
-        })
+        }
+        .without_secrets())
+    }
+
+    /// The same with command lines redacted. Whatever shows a run takes them from here.
+    fn without_secrets(mut self) -> Manifest {
+        let accounted = self.accounting.iter_mut().map(|accounting| &mut accounting.command);
+        let recorded = self.recording.iter_mut().map(|recording| &mut recording.command);
+        let processes = self.processes.iter_mut().map(|process| &mut process.command);
+        accounted.chain(recorded).chain(processes).for_each(|command| *command = redacted(command));
+        self
     }
 
     /// Reads and checks the manifest at `path`.
@@ -143,7 +154,7 @@ impl Manifest {
         struct Version {
             format_version: u64,
         }
-        let text = fs::read(path).map_err(RunError::io(path, "read the file"))?;
+        let text = files::read_file(path).map_err(RunError::io(path, "read the file"))?;
         let unreadable = |error: serde_json::Error| {
             RunError::content(path, format!("not a manifest of a run ({error}); restore it from a copy"))
         };
@@ -158,7 +169,8 @@ impl Manifest {
                            it from a copy";
             return Err(RunError::content(path, problem));
         }
-        Ok(manifest)
+        // Earlier versions kept commands as they were.
+        Ok(manifest.without_secrets())
     }
 }
 
@@ -181,7 +193,7 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), RunE
     let mut text = serde_json::to_vec_pretty(value)
         .map_err(|error| RunError::Inconsistent(format!("{}: {error}", path.display())))?;
     text.push(b'\n');
-    let mut file = File::create_new(path).map_err(RunError::io(path, "create the file"))?;
+    let mut file = files::create_file(path).map_err(RunError::io(path, "create the file"))?;
     file.write_all(&text).and_then(|()| file.sync_all()).map_err(RunError::io(path, "write the file"))
 }
 
@@ -196,7 +208,7 @@ pub(crate) fn replace_json(path: &Path, value: &impl Serialize) -> Result<(), Ru
 
 /// Reads a JSON file that should be `what`.
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path, what: &str) -> Result<T, RunError> {
-    let text = fs::read(path).map_err(RunError::io(path, "read the file"))?;
+    let text = files::read_file(path).map_err(RunError::io(path, "read the file"))?;
     serde_json::from_slice(&text)
         .map_err(|error| RunError::content(path, format!("not {what} ({error}); restore it from a copy")))
 }

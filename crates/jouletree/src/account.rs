@@ -7,6 +7,7 @@ use jouletree_run::{Accounting, EnergyOf, RunContents, RunFolder};
 
 use crate::cli::{AccountArgs, By, EnergyArg, Format, RuleArg, SemanticsArg};
 use crate::page::Look;
+use crate::recording::shared;
 use crate::timings::Timings;
 use crate::{Outcome, inputs, json, print, print_warnings, show};
 
@@ -46,6 +47,9 @@ pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
         };
         let contents = RunContents { accounting, trace: &trace, power: &power, footprint: &footprint };
         RunFolder::create(path, &contents)?;
+        if arguments.share {
+            shared(path);
+        }
         timings.stage("write", Some(path.display().to_string()));
     }
 

@@ -158,7 +158,7 @@ Examples:
   jouletree record --prometheus :9108 --duration 3600
       the machine alone, for a Prometheus server to watch (docs/live.md)
 
-The exit status is that of the command, or 128 and its signal. What jouletree says goes to standard error; standard output
+The exit status is that of the command, or 128 and its signal, also where its recording fails. What jouletree says goes to standard error; standard output
 is the command's.";
 
 const SHOW_EXAMPLES: &str = "\
@@ -182,6 +182,9 @@ pub struct AccountArgs {
     /// Keep the run in this new folder
     #[arg(short, long, value_name = "RUN")]
     pub output: Option<PathBuf>,
+    /// Let others read the kept run, as far as the umask allows; by default only you can
+    #[arg(long, requires = "output")]
+    pub share: bool,
     /// How readings become energy; by default counters are linear between changes and readings hold
     #[arg(long, value_enum)]
     pub rule: Option<RuleArg>,
@@ -221,6 +224,12 @@ pub struct RecordArgs {
     /// Milliseconds from one reading of the meters to the next, from 1 to 1000
     #[arg(long, value_name = "MS", default_value = "4", value_parser = period)]
     pub period: Nanos,
+    /// Let others read what is kept, as far as the umask allows; by default only you can
+    #[arg(long)]
+    pub share: bool,
+    /// Exit with status 1 when the recording is not whole, although the command succeeded
+    #[arg(long)]
+    pub strict: bool,
     /// Say nothing but errors and warnings
     #[arg(short, long)]
     pub quiet: bool,

@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::fs::Metadata;
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -130,33 +132,44 @@ pub fn code(status: ExitStatus) -> u8 {
     u8::try_from(code).unwrap_or(1)
 }
 
-/// The exit code of a program that ran a command: the command's own, unless it ended well and what was done with it failed.
-pub fn passed_on(status: Option<ExitStatus>, done: Result<()>) -> Result<ExitCode> {
+/// The exit code of a program that ran a command: the command's own, also where its recording failed, unless `strict`.
+/// Without a command a failure is an error.
+pub fn passed_on(status: Option<ExitStatus>, done: Result<()>, strict: bool) -> Result<ExitCode> {
     let code = status.map_or(0, code);
     match done {
-        // How the command failed matters more than how its recording did.
-        Err(error) if code != 0 => {
-            eprintln!("error: {error:#}");
+        Err(error) if status.is_none() || (strict && code == 0) => Err(error),
+        Err(error) => {
+            eprintln!("warning: {error:#}");
             Ok(ExitCode::from(code))
         }
-        done => done.map(|()| ExitCode::from(code)),
+        Ok(()) => Ok(ExitCode::from(code)),
     }
 }
 
 /// Whether there is such a program, so that nothing is recorded of one that there is not.
 fn check(program: &OsStr) -> Result<()> {
-    let is_program =
-        |path: &Path| path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0);
+    let name = program.display();
     let path = Path::new(program);
-    let found = match path.components().count() {
-        1 if !path.is_absolute() && !program.as_encoded_bytes().contains(&b'/') => {
-            let places = env::var_os("PATH").unwrap_or_default();
-            env::split_paths(&places).any(|place| is_program(&place.join(path)))
-        }
-        _ => is_program(path),
-    };
-    match found {
-        true => Ok(()),
-        false => bail!("there is no program `{}`; check its name, or give its path", program.display()),
+    if program.as_encoded_bytes().contains(&b'/') {
+        return match path.metadata() {
+            Ok(data) if data.is_dir() => bail!("`{name}` is a folder, not a program"),
+            Ok(data) if !is_program(&data) => {
+                bail!("`{name}` is not executable; make it so with chmod +x, or name the program that runs it")
+            }
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                bail!("there is no program `{name}`; check its path")
+            }
+            Err(error) => Err(error).with_context(|| format!("cannot look at the program `{name}`")),
+        };
     }
+    let places = env::var_os("PATH").unwrap_or_default();
+    match env::split_paths(&places).any(|place| place.join(path).metadata().is_ok_and(|data| is_program(&data))) {
+        true => Ok(()),
+        false => bail!("there is no program `{name}`; check its name, or give its path"),
+    }
+}
+
+fn is_program(data: &Metadata) -> bool {
+    data.is_file() && data.permissions().mode() & 0o111 != 0
 }

@@ -47,6 +47,7 @@ mod page;
 mod partial;
 mod patch;
 mod predict;
+mod private_folder;
 mod program;
 mod progress;
 mod reader;
@@ -66,6 +67,7 @@ mod top;
 mod tradeoff;
 mod train;
 mod tree_table;
+mod trusted;
 mod windows;
 
 use std::io::{ErrorKind, Write};
@@ -82,6 +84,7 @@ const WARNED: u8 = 3;
 
 fn main() -> ExitCode {
     jouletree_model::silence_guarded_panics();
+    signals::survive_file_size_limit();
     let cli = Cli::parse();
     colour::choose(cli.color);
     let outcome = match cli.command {

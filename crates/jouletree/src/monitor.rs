@@ -3,6 +3,7 @@
 //! It records as `jouletree record` does, so that nothing is lost when something goes wrong.
 
 use std::ffi::OsString;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -64,6 +65,12 @@ pub struct MonitorArgs {
     /// Milliseconds from one reading of the meters to the next, from 1 to 1000
     #[arg(long, value_name = "MS", default_value = "20", value_parser = crate::cli::period)]
     period: Nanos,
+    /// Let others read the kept recording, as far as the umask allows; by default only you can
+    #[arg(long, requires = "output")]
+    share: bool,
+    /// Exit with status 1 when the row or the recording is not whole, although the command succeeded
+    #[arg(long)]
+    strict: bool,
     /// Say nothing but errors and warnings
     #[arg(short, long)]
     quiet: bool,
@@ -113,6 +120,7 @@ pub fn run(arguments: &MonitorArgs) -> Result<ExitCode> {
     let roots = arguments.reader.roots();
     let (period, command) = (arguments.period, &arguments.command);
     let mut recording = Recording::begin(&reader, &roots, &mut subject, period, command, &kept.run, &outputs)?;
+    recording.share_if(arguments.share);
     if arguments.command.is_empty() && !arguments.quiet {
         eprintln!("jouletree: monitoring this machine; Ctrl-C ends it");
     }
@@ -120,10 +128,13 @@ pub fn run(arguments: &MonitorArgs) -> Result<ExitCode> {
     let status = recording.follow(&mut subject, None)?;
     // From here on Ctrl-C ends this program, too.
     drop(subject);
-    let told = recording.finish(status).and_then(|run| tell(arguments, &run, &settings, context, &csv));
+    let told = recording.finish(status).and_then(|recorded| {
+        tell(arguments, &recorded.run, &settings, context, &csv)?;
+        recorded.whole()
+    });
     kept.end(told.is_ok());
     outputs.end();
-    launch::passed_on(status, told)
+    launch::passed_on(status, told, arguments.strict)
 }
 
 impl MonitorArgs {
@@ -207,7 +218,8 @@ impl Kept {
         }
         let name = format!("jouletree-monitor-{}-{}", std::process::id(), uuid::Uuid::new_v4().simple());
         let folder = std::env::temp_dir().join(name);
-        std::fs::create_dir(&folder).with_context(|| format!("{}: cannot create the folder", folder.display()))?;
+        let made = std::fs::DirBuilder::new().mode(0o700).create(&folder);
+        made.with_context(|| format!("{}: cannot create the folder", folder.display()))?;
         Ok(Kept { run: folder.join("run"), temporary: Some(folder) })
     }
 

@@ -24,10 +24,14 @@ pub fn run(arguments: &RecordArgs) -> Result<ExitCode> {
     };
     let roots = arguments.reader.roots();
     let mut recording = Recording::begin(&reader, &roots, &mut subject, *period, command, &output, &outputs)?;
+    recording.share_if(arguments.share);
     say(arguments, || format!("recording to {}", output.display()));
     subject.go()?;
     let mut status = recording.follow(&mut subject, arguments.duration)?;
-    let recorded = recording.finish(status).map(|run| tell(arguments, &run));
+    let recorded = recording.finish(status).and_then(|recorded| {
+        tell(arguments, &recorded.run);
+        recorded.whole()
+    });
     // A command outlives a recording of limited duration.
     if status.is_none() {
         status = subject.outlive()?;
@@ -35,7 +39,7 @@ pub fn run(arguments: &RecordArgs) -> Result<ExitCode> {
     // From here on Ctrl-C ends this program, too.
     drop(subject);
     outputs.end();
-    launch::passed_on(status, recorded)
+    launch::passed_on(status, recorded, arguments.strict)
 }
 
 /// Says what was recorded.

@@ -27,6 +27,9 @@ const UNRECORDED_LOOK: Duration = Duration::from_millis(20);
 /// How long the last batches may take.
 const FAREWELL: Duration = Duration::from_secs(5);
 
+/// The environment variable that names this command to the Python package.
+const BINARY: &str = "JOULETREE_BINARY";
+
 /// What is recorded.
 pub enum Subject {
     /// A command, and where it can ask about windows of its time.
@@ -42,6 +45,10 @@ impl Subject {
         let socket =
             windows::Socket::make().map_err(|error| eprintln!("warning: there are no windows: {error}")).ok();
         let mut environment = environment.clone();
+        // The Python package finds this command also where it is not on the path; the user's choice comes first.
+        if std::env::var_os(BINARY).is_none_or(|named| named.is_empty()) {
+            environment.extend(std::env::current_exe().ok().map(|this| (BINARY, this.into())));
+        }
         environment.extend(socket.iter().map(|socket| (windows::SOCKET, socket.path().into())));
         Ok(Subject::Command(Box::new(Launched::hold(command, &environment)?), socket))
     }
@@ -105,6 +112,22 @@ impl Subject {
     }
 }
 
+/// What became of a recording.
+pub struct Recorded {
+    /// The run.
+    pub run: RunFolder,
+    /// Why its recording ended before its subject did.
+    trouble: Option<anyhow::Error>,
+}
+
+impl Recorded {
+    /// Fails with the reason when the recording is not whole.
+    pub fn whole(self) -> Result<()> {
+        let about = format!("the recording in {} is not whole", self.run.path().display());
+        self.trouble.map_or(Ok(()), |trouble| Err(trouble.context(about)))
+    }
+}
+
 /// What is being recorded, and where to.
 pub struct Recording {
     feed: Box<dyn Feed>,
@@ -142,12 +165,20 @@ impl Recording {
         Ok(Recording { feed, journal, windows, publisher, trouble: None })
     }
 
+    /// Lets others read the run folder, if they may.
+    pub fn share_if(&self, is_shared: bool) {
+        if is_shared {
+            shared(self.journal.path());
+        }
+    }
+
     /// Records until the subject ends, the time is over or recording fails.
     pub fn follow(&mut self, subject: &mut Subject, duration: Option<Duration>) -> Result<Option<ExitStatus>> {
         let begun = Instant::now();
         if let Subject::Command(launched, _) = subject {
             let hurry = self.feed.hurry();
-            launched.when_ended(move || hurry.now())?;
+            // Without this the end is seen a little later.
+            let _ = launched.when_ended(move || hurry.now());
         }
         loop {
             if let Some(status) = subject.ended(self.feed.as_ref())? {
@@ -187,7 +218,7 @@ impl Recording {
     }
 
     /// Takes what is left and makes a run of it.
-    pub fn finish(mut self, status: Option<ExitStatus>) -> Result<RunFolder> {
+    pub fn finish(mut self, status: Option<ExitStatus>) -> Result<Recorded> {
         self.feed.stop();
         let patience = Instant::now() + FAREWELL;
         while self.take(LOOK) {
@@ -198,11 +229,20 @@ impl Recording {
         }
         drop(self.windows);
         self.publisher.into_iter().for_each(Publisher::finish);
-        let run = self.journal.finish(&self.feed.ending(), status.map(Into::into))?;
-        match self.trouble {
-            Some(error) => Err(error.context(format!("the recording in {} is not whole", run.path().display()))),
-            None => Ok(run),
+        let mut ending = self.feed.ending();
+        let trouble = self.trouble.map(|error| format!("recording ended before its subject did: {error:#}"));
+        ending.remarks.extend(trouble.clone());
+        match self.journal.finish(&ending, status.map(Into::into)) {
+            Ok(run) => Ok(Recorded { run, trouble: trouble.map(anyhow::Error::msg) }),
+            Err(error) => Err(trouble.into_iter().fold(error.into(), anyhow::Error::context)),
         }
+    }
+}
+
+/// Lets others read a run folder. Where that fails, it stays its owner's.
+pub fn shared(path: &Path) {
+    if let Err(error) = jouletree_run::share(path) {
+        eprintln!("warning: {} is not shared: {error}", path.display());
     }
 }
 

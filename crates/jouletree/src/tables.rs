@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use jouletree_account::{Spreads, Tef, TefEntry, t2e};
-use jouletree_model::{DeviceEnergy, Footprint, Joules, Nanos, StepEnergy};
+use jouletree_model::{DeviceEnergy, Footprint, Joules, Nanos, StepEnergy, in_spreadsheet};
 use serde::Serialize;
 
 use crate::cell::Cell;
@@ -156,11 +156,17 @@ pub fn steps(footprint: &Footprint, numbers: &Numbers<'_>) -> Option<Columns> {
     (!footprint.steps.is_empty()).then_some(table)
 }
 
-/// Rows as CSV with a header.
+/// Rows as CSV with a header, whose cells are no formulas.
 pub fn csv<T: Serialize>(rows: &[T]) -> Result<String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for row in rows {
         writer.serialize(row)?;
+    }
+    let plain = writer.into_inner()?;
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(plain.as_slice());
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for record in reader.records() {
+        writer.write_record(record?.iter().map(in_spreadsheet).map(|cell| cell.into_owned()))?;
     }
     Ok(String::from_utf8(writer.into_inner()?)?)
 }

@@ -14,7 +14,7 @@ pub use table_file::{Mode, TableError, Written, write_row};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use jouletree_model::Nanos;
+use jouletree_model::{Nanos, in_spreadsheet};
 
 /// A value of a table.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,7 +34,7 @@ impl Cell {
     pub fn text(&self) -> String {
         match self {
             Cell::Empty => String::new(),
-            Cell::Text(text) => text.clone(),
+            Cell::Text(text) => in_spreadsheet(text).into_owned(),
             // What is whole still looks like a measured number to those who read it.
             Cell::Number(number) => format!("{number:?}"),
             Cell::Count(count) => count.to_string(),

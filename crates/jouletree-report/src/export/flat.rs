@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
-use jouletree_model::{Footprint, OpEnergy};
+use jouletree_model::{Footprint, OpEnergy, in_spreadsheet};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
@@ -56,7 +56,10 @@ pub(super) fn write_csv(footprint: &Footprint, output: &mut dyn Write) -> Result
     table.write_record(COLUMNS.map(|(name, _, _)| name))?;
     for charged in ranked(footprint) {
         if let Some(row) = row(footprint, &devices, charged) {
-            table.serialize(row)?;
+            let [device, path, op_type, name] = [row.device, row.path, row.op_type, row.name].map(in_spreadsheet);
+            let stage = row.stage.map(in_spreadsheet);
+            let (device, path, op_type, name, stage) = (&*device, &*path, &*op_type, &*name, stage.as_deref());
+            table.serialize(Row { device, path, op_type, name, stage, ..row })?;
         }
     }
     Ok(table.flush()?)

@@ -1,9 +1,11 @@
 //! The page: one file that needs nothing else, with the study as JSON and a small script that draws it.
 
 mod data;
+mod digest;
 
 use crate::Study;
 use data::Data;
+use digest::source;
 
 const FRAME: &str = include_str!("../../assets/page.html");
 const STYLE: &str = include_str!("../../assets/page.css");
@@ -25,12 +27,16 @@ const SCRIPTS: [&str; 11] = [
 /// The page of a study.
 pub fn page(study: &Study) -> Result<String, serde_json::Error> {
     let data = in_script(&serde_json::to_string(&Data::of(study))?);
-    let script = SCRIPTS.concat();
-    // Each mark occurs once; the data come last, as they may hold anything.
-    let frame = FRAME.replace("<!--title-->", &in_text(&study.title));
-    let frame = frame.replace("/*style*/", STYLE).replace("/*script*/", &script);
-    let (before, after) = frame.split_once("/*data*/").unwrap_or((&frame, ""));
-    Ok([before, &data, after].concat())
+    Ok(framed(&study.title, &data))
+}
+
+/// The frame with everything in it. Each mark occurs once; title and data come last, as they may hold anything.
+fn framed(title: &str, data: &str) -> String {
+    let script = ["\n\"use strict\";\n", &SCRIPTS.concat()].concat();
+    let (before, after) = FRAME.split_once("/*data*/").unwrap_or((FRAME, ""));
+    let before = before.replace("/*script-digest*/", &source(&script)).replace("/*style-digest*/", &source(STYLE));
+    let before = before.replace("/*style*/", STYLE).replace("<!--title-->", &in_text(title));
+    [&before, data, &after.replace("/*script*/", &script)].concat()
 }
 
 /// JSON that cannot end the script element it stands in, whatever names it holds.
@@ -52,5 +58,25 @@ mod tests {
         let safe = in_script(&json);
         assert!(!safe.contains('<') && !safe.contains('\u{2028}'));
         assert_eq!(serde_json::from_str::<String>(&safe).unwrap(), "</script><!--\u{2028}");
+    }
+
+    /// The browser runs the one script and applies the one style that the policy names, and nothing else inside the page.
+    #[test]
+    fn the_policy_names_what_is_in_the_page() {
+        let page = framed("a /*script*/ <b> /*data*/", "{}");
+        let element = |begin: &str, end: &str| {
+            let start = page.rfind(begin).unwrap() + begin.len();
+            page[start..start + page[start..].find(end).unwrap()].to_owned()
+        };
+        let policy = element("Content-Security-Policy\" content=\"", "\"");
+        assert!(!policy.contains("unsafe"), "{policy}");
+        for (directive, text) in
+            [("style-src", element("<style>", "</style>")), ("script-src", element("<script>", "</script>"))]
+        {
+            assert!(policy.contains(&format!("{directive} '{}'", source(&text))), "{policy}");
+        }
+        assert!(element("<script>", "</script>").contains("use strict"));
+        assert!(page.contains("<title>a /*script*/ &lt;b> /*data*/</title>") || page.contains("&lt;b&gt; /*data*/</title>"));
+        assert!(page.contains("id=\"data\">{}</script>"));
     }
 }

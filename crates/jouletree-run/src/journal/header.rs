@@ -5,13 +5,13 @@ use std::path::Path;
 
 use jouletree_meter::share::began;
 use jouletree_meter::{Anchor, Mono, Roots, SensorInfo};
-use jouletree_model::Nanos;
+use jouletree_model::{Nanos, redacted};
 use serde::{Deserialize, Serialize};
 
 use super::samples::is_instant;
 use super::sensor::SensorRecord;
-use crate::RunError;
 use crate::manifest::{FORMAT_VERSION, read_json};
+use crate::{RunError, files};
 
 /// The file of the header.
 pub(crate) const HEADER: &str = "recording.json";
@@ -79,7 +79,7 @@ impl RecordingHeader {
         RecordingHeader {
             format_version: FORMAT_VERSION,
             jouletree: env!("CARGO_PKG_VERSION").to_owned(),
-            command,
+            command: redacted(&command),
             pid,
             recorder: Recorder::this(),
             host: HostFacts::of(roots),
@@ -164,7 +164,7 @@ fn memory(meminfo: &str) -> Option<u64> {
 /// Holds a recording for this process alone, as long as the file is open. A recorder does so while it records.
 pub(crate) fn lock(run: &Path, header: &RecordingHeader) -> Result<File, RunError> {
     let path = run.join(HEADER);
-    let file = File::open(&path).map_err(RunError::io(&path, "open the file"))?;
+    let file = files::open_file(&path).map_err(RunError::io(&path, "open the file"))?;
     let is_held = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
     // A file system without locks leaves only the look at the process.
     if is_held || header.recorder.runs() {

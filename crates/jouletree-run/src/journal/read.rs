@@ -14,6 +14,7 @@ use jouletree_model::{Warning, guarded};
 
 use super::row::{Columns, Row};
 use super::write::MOST_ROWS;
+use crate::files;
 
 /// How a message of an Arrow stream begins.
 const CONTINUATION: [u8; 4] = [0xff; 4];
@@ -51,7 +52,8 @@ struct Frame {
 impl<R: Row> StreamIn<R> {
     /// Begins to read the file of a run.
     pub(crate) fn open(run: &Path) -> StreamIn<R> {
-        let opened = File::open(R::file(run)).and_then(|file| Ok((file.metadata()?.len(), BufReader::new(file))));
+        let opened =
+            files::open_file(&R::file(run)).and_then(|file| Ok((file.metadata()?.len(), BufReader::new(file))));
         let (file, length, trouble) = match opened {
             Ok((length, file)) => (Some(file), length, None),
             Err(error) => (None, 0, Some(Trouble::Missing(error))),

@@ -1,6 +1,6 @@
 //! Writing one file of the journal: an Arrow stream that is whole after every message, also when the disk is full.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use arrow_ipc::{CompressionType, MetadataVersion};
 use arrow_schema::ArrowError;
 
 use super::row::Row;
-use crate::RunError;
+use crate::{RunError, files};
 
 /// Rows in a message at most; a reader takes a longer one for damage.
 pub(super) const MOST_ROWS: usize = 1 << 16;
@@ -30,7 +30,7 @@ pub(super) struct StreamOut<R> {
 impl<R: Row> StreamOut<R> {
     pub(super) fn create(run: &Path) -> Result<StreamOut<R>, RunError> {
         let path = R::file(run);
-        let file = OpenOptions::new().append(true).create_new(true).open(&path);
+        let file = files::create_file(&path);
         StreamOut::over(file.map_err(RunError::io(&path, "create the file"))?, path)
     }
 

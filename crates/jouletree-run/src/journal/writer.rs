@@ -15,10 +15,10 @@ use super::ending::{EndingRecord, Exit};
 use super::header::{HEADER, RecordingHeader, lock};
 use super::incident::{BatchRow, IncidentRow};
 use super::write::StreamOut;
-use crate::RunError;
 use crate::folder::{RunFolder, parent_of, sync_folder};
 use crate::manifest::replace_json;
 use crate::recording::settle;
+use crate::{RunError, files};
 
 /// Rows wait no longer than this before the system gets them.
 const LONGEST_WAIT: Duration = Duration::from_millis(900);
@@ -50,8 +50,8 @@ impl JournalWriter {
         }
         let journal = run.join(JOURNAL);
         fs::create_dir_all(parent_of(run)).map_err(RunError::io(parent_of(run), "create the folder"))?;
-        fs::create_dir(run).map_err(RunError::io(run, "create the folder"))?;
-        fs::create_dir(&journal).map_err(RunError::io(&journal, "create the folder"))?;
+        files::create_own_folder(run).map_err(RunError::io(run, "create the folder"))?;
+        files::create_folder(&journal).map_err(RunError::io(&journal, "create the folder"))?;
         let (samples, shares, resources) =
             (StreamOut::create(run)?, StreamOut::create(run)?, StreamOut::create(run)?);
         let (gpus, anchors, incidents) =

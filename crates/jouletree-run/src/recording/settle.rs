@@ -15,12 +15,12 @@ use jouletree_model::{Nanos, Warning};
 use super::meters::{Metered, write_power};
 use super::tables::{Tabled, write_table};
 use super::{Clocks, IncidentRecord, Recording};
-use crate::RunError;
 use crate::folder::{MANIFEST, POWER, RunFolder, sync_folder};
 use crate::journal::{
     BatchRow, EndingRecord, HEADER, IncidentRow, JOURNAL, RecordingHeader, SensorRecord, StreamIn, lock,
 };
 use crate::manifest::{Manifest, replace_json};
+use crate::{RunError, files};
 
 /// So many incidents are told; of more than that nobody reads the rest.
 const MOST_INCIDENTS: usize = 100;
@@ -53,7 +53,9 @@ pub(crate) fn settle(run: &Path) -> Result<RunFolder, RunError> {
         warnings.push(Warning::new(about.as_str(), message));
     }
     let journal = run.join(JOURNAL);
-    fs::create_dir_all(&journal).map_err(RunError::io(&journal, "create the folder"))?;
+    if !journal.is_dir() {
+        files::create_folder(&journal).map_err(RunError::io(&journal, "create the folder"))?;
+    }
     let (anchors, clocks) = anchors(run, &header, &mut warnings);
     let sensors = sensors(&header, ending.as_ref());
     let period = Nanos(header.period_ns.clamp(PERIODS.0, PERIODS.1));

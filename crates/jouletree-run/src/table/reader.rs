@@ -1,6 +1,5 @@
 //! Reading a table: its columns are checked before a row is read, and damage is an error, never a panic.
 
-use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +11,7 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, Parq
 use parquet::errors::ParquetError;
 
 use super::Column;
-use crate::RunError;
+use crate::{RunError, files};
 
 /// Rows are handed on in batches of this size: five columns of it fit into a second-level cache.
 const BATCH: usize = 1 << 15;
@@ -35,7 +34,7 @@ pub(crate) struct Rows<'a> {
 impl Table {
     /// Opens a table and checks the columns that will be read; others may be there.
     pub(crate) fn open(path: &Path, columns: &[Column]) -> Result<Table, RunError> {
-        let file = File::open(path).map_err(RunError::io(path, "open the file"))?;
+        let file = files::open_file(path).map_err(RunError::io(path, "open the file"))?;
         // The Arrow schema a writer leaves in the file may ask for dictionaries or views; the plain one is enough.
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let metadata = guarded(path, || ArrowReaderMetadata::load(&file, options))?;
@@ -69,7 +68,7 @@ impl Table {
         mut take: impl FnMut(&Rows<'_>) -> Result<(), RunError>,
     ) -> Result<(), RunError> {
         // A file of its own: clones of one file share their position, and threads would move it under each other.
-        let file = File::open(&self.path).map_err(RunError::io(&self.path, "open the file"))?;
+        let file = files::open_file(&self.path).map_err(RunError::io(&self.path, "open the file"))?;
         let rows_in = |groups: Range<usize>| -> usize {
             let claimed = self.metadata.metadata().row_groups().iter().take(groups.end).skip(groups.start);
             claimed.map(|group| usize::try_from(group.num_rows()).unwrap_or(0)).fold(0, usize::saturating_add)

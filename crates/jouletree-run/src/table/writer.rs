@@ -14,7 +14,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
 use super::{Column, Form};
-use crate::RunError;
+use crate::{RunError, files};
 
 /// Large enough to compress and to read in one sweep, small enough to give several threads something to do.
 const ROW_GROUP: usize = 1 << 20;
@@ -28,7 +28,7 @@ pub(crate) struct TableWriter {
 
 impl TableWriter {
     pub(crate) fn create(path: &Path, columns: &[Column]) -> Result<TableWriter, RunError> {
-        let file = File::create_new(path).map_err(RunError::io(path, "create the file"))?;
+        let file = files::create_file(path).map_err(RunError::io(path, "create the file"))?;
         let fields: Vec<_> = columns.iter().map(|column| column.field()).collect();
         let schema: SchemaRef = Arc::new(Schema::new(fields));
         let failed = |source| RunError::Write { path: path.to_owned(), source };

@@ -35,7 +35,7 @@ Examples:
 
 The program is not changed: Python finds jouletree's package at its start (PYTHONPATH) and records what TensorFlow, Keras,
 PyTorch, JAX and ONNX Runtime do, in every process that the command starts. What jouletree says goes to standard error; input,
-output and exit status are the command's. Ctrl-C ends the command and still accounts what was recorded.";
+output and exit status are the command's, also where its recording fails. Ctrl-C ends the command and still accounts what was recorded.";
 
 #[derive(Args)]
 pub struct RunArgs {
@@ -73,6 +73,12 @@ pub struct RunArgs {
     /// estimated 20, with `--level process` 100
     #[arg(long, value_name = "MS", value_parser = crate::cli::period)]
     pub period: Option<Nanos>,
+    /// Let others read what is kept, as far as the umask allows; by default only you can
+    #[arg(long)]
+    pub share: bool,
+    /// Exit with status 1 when the recording is not whole, although the command succeeded
+    #[arg(long)]
+    pub strict: bool,
     /// Say nothing but errors and warnings
     #[arg(short, long)]
     pub quiet: bool,
@@ -124,6 +130,8 @@ impl RunArgs {
             stage: None,
             keep_traces: false,
             period: None,
+            share: false,
+            strict: false,
             quiet: true,
             live: LiveArgs::default(),
             carbon: CarbonArgs::default(),

@@ -14,14 +14,20 @@ use super::gather::gather;
 use super::{RunArgs, TRACES, shown};
 use crate::carbon::of_run;
 use crate::page::Look;
+use crate::recording::shared;
 use crate::{carbon, inputs, print_warnings, recorded, report, show};
 
 /// Accounts a run, keeps the result in its folder, and says what it is.
 pub fn account(run: &RunFolder, arguments: &RunArgs, intensity: Option<&Intensity>) -> Result<()> {
     let (run, footprint) = completed(run)?;
+    let traces = run.path().join(TRACES);
     if !arguments.keep_traces {
-        // What cannot be removed is in nobody's way.
-        let _ = fs::remove_dir_all(run.path().join(TRACES));
+        // Traces that cannot be removed do no harm.
+        let _ = fs::remove_dir_all(&traces);
+    }
+    if arguments.share {
+        // Traces and patched files were the owner's alone while the program ran.
+        shared(run.path());
     }
     // Whoever has the run can have the page later.
     let reported = report::write_for(run.clone());

@@ -13,7 +13,8 @@ mod told;
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -50,7 +51,9 @@ pub fn run(arguments: &RunArgs) -> Result<ExitCode> {
     let intensity = arguments.carbon.known_intensity()?;
     let outputs = arguments.live.open(intensity.clone(), arguments.quiet)?;
     let reader = arguments.reader.open()?;
-    let environment = environment(arguments, &output)?;
+    // Held until the program has ended: it may be in a folder of this run.
+    let package = package(arguments);
+    let environment = environment(arguments, &output, package.as_ref());
     let mut subject = Subject::command(&arguments.command, &environment)?;
     let roots = arguments.reader.roots();
     if let Some(limits) = limits {
@@ -64,16 +67,25 @@ pub fn run(arguments: &RunArgs) -> Result<ExitCode> {
     };
     let mut recording =
         Recording::begin(&reader, &roots, &mut subject, period, &arguments.command, &output, &outputs)?;
+    recording.share_if(arguments.share);
     let traces = output.join(TRACES);
-    fs::create_dir(&traces).with_context(|| format!("cannot create {}", traces.display()))?;
+    // Also in a run that is shared: process.json there holds commands as they are.
+    DirBuilder::new()
+        .mode(0o700)
+        .create(&traces)
+        .with_context(|| format!("cannot create {}", traces.display()))?;
     say(arguments, || format!("recording to {}", shown(&output)));
     subject.go()?;
     let status = recording.follow(&mut subject, None)?;
     // From here on Ctrl-C ends this program, too.
     drop(subject);
-    let told = recording.finish(status).and_then(|run| finish::account(&run, arguments, intensity.as_ref()));
+    let told = recording.finish(status).and_then(|recorded| {
+        finish::account(&recorded.run, arguments, intensity.as_ref())?;
+        recorded.whole()
+    });
     outputs.end();
-    launch::passed_on(status, told)
+    drop(package);
+    launch::passed_on(status, told, arguments.strict)
 }
 
 /// How often meters are read when nobody says. A model learns what processors do from ticks of ten milliseconds: to look
@@ -87,10 +99,27 @@ fn usual_period(reader: &Reader, level: Level) -> Result<Nanos> {
     })
 }
 
+/// The Python package and the search path on which it is found. A program runs also where there is no place for it.
+fn package(arguments: &RunArgs) -> Option<(Package, OsString)> {
+    let placed = Package::placed().and_then(|package| {
+        let path = package.search_path()?;
+        Ok((package, path))
+    });
+    placed
+        .inspect_err(|error| {
+            let lost = if arguments.level() == Level::Process { "windows" } else { "operations" };
+            eprintln!(
+                "warning: there is no place for jouletree's Python package, so that {lost} are not recorded: {error:#}; \
+                 set XDG_CACHE_HOME to a folder that only you can write to"
+            );
+        })
+        .ok()
+}
+
 /// What the program's Python needs to know.
-fn environment(arguments: &RunArgs, output: &Path) -> Result<Environment> {
+fn environment(arguments: &RunArgs, output: &Path, package: Option<&(Package, OsString)>) -> Environment {
     let mut environment = Environment::new();
-    environment.insert("PYTHONPATH", Package::placed(&env::temp_dir())?.search_path()?);
+    environment.extend(package.map(|(_, path)| ("PYTHONPATH", path.clone())));
     environment.insert("JOULETREE_TRACES", output.join(TRACES).into());
     environment.insert("JOULETREE_LEVEL", arguments.level().as_str().into());
     environment.insert("JOULETREE_STEPS", arguments.plan().into());
@@ -101,13 +130,12 @@ fn environment(arguments: &RunArgs, output: &Path) -> Result<Environment> {
     let libraries = arguments.called();
     if !libraries.is_empty() {
         environment.insert("JOULETREE_LIBRARIES", libraries.join(",").into());
-        environment
-            .insert("JOULETREE_COMMAND", env::current_exe().context("cannot find jouletree itself")?.into());
+        environment.extend(env::current_exe().ok().map(|this| ("JOULETREE_COMMAND", this.into())));
     }
     if let Some(stage) = &arguments.stage {
         environment.insert("JOULETREE_STAGE", stage.into());
     }
-    Ok(environment)
+    environment
 }
 
 /// A folder named after the script rather than after Python.

@@ -1,0 +1,139 @@
+//! Secrets in command lines: what is kept of a command is free of passwords, keys and tokens, as far as they can be
+//! recognised.
+//!
+//! A value is a secret by its name (`--api-key X`, `API_KEY=X`, `?token=X`, `Authorization: X`), by its place (the
+//! password in `scheme://user:password@host`) or by its form (`ghp_…`, `AKIA…`). Everything else stays as it is: a name
+//! is judged word by word, so that `--tokenizer`, `--max-tokens`, `--pad-token` and `--num-keys` name no secrets.
+
+mod form;
+mod name;
+
+use form::{is_credential, without_credentials};
+use name::{is_flag, names_secret};
+
+/// What is written in the place of a secret.
+pub const REDACTED: &str = "REDACTED";
+
+/// The words of a command line without secrets. As many words come out as go in; words without secrets are unchanged.
+pub fn redacted<S: AsRef<str>>(words: &[S]) -> Vec<String> {
+    let mut result = Vec::with_capacity(words.len());
+    let mut is_expected = false;
+    for word in words {
+        let word = word.as_ref();
+        let is_value = is_expected && !is_option(word);
+        is_expected = option_name(word).is_some_and(|name| names_secret(name) && !is_flag(name));
+        result.push(if is_value && !is_plain(word) { REDACTED.to_owned() } else { of_word(word) });
+    }
+    result
+}
+
+/// A text without secrets: a word of a command line, which may be a whole command itself, or a piece of a program.
+fn of_word(word: &str) -> String {
+    let whole = word.trim_start_matches(['-', '+']);
+    if let Some((name, value)) = whole.split_once('=')
+        && is_name(name)
+        && names_secret(name)
+        && !value.contains(char::is_whitespace)
+    {
+        let dashes = &word[..word.len() - whole.len()];
+        return if is_plain(value) { word.to_owned() } else { format!("{dashes}{name}={REDACTED}") };
+    }
+    without_credentials(&without_named(word))
+}
+
+/// A text in which the values of secret names are replaced: `name=value`, `name: value`, `--name value`.
+fn without_named(text: &str) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(is_name_letter) {
+        let end = rest[start..].find(|letter| !is_name_letter(letter)).map_or(rest.len(), |length| start + length);
+        let (before, name, after) = (&rest[..start], &rest[start..end], &rest[end..]);
+        result.push_str(before);
+        result.push_str(name);
+        rest = after;
+        let bare = name.trim_start_matches('-');
+        let is_query = before.ends_with(['?', '&']);
+        if !(names_secret(bare) || is_query && is_signature(bare)) {
+            continue;
+        }
+        let is_option = bare.len() < name.len() && !is_flag(bare);
+        let Some(between) = separator(after, is_option) else { continue };
+        let (value, quote) = value_of(&after[between..], &after[..between]);
+        if value.is_empty() || is_plain(value) || is_option && quote.is_none() && value.starts_with('-') {
+            continue;
+        }
+        result.push_str(&after[..between]);
+        result.extend(quote);
+        result.push_str(REDACTED);
+        let quoted = quote.map_or(0, char::len_utf8);
+        rest = &after[between + quoted + value.len()..];
+    }
+    result.push_str(rest);
+    result
+}
+
+/// How many bytes are between a name and its value, if what follows the name is one: `=`, `:`, perhaps with quotes and
+/// blanks around, or blanks alone after an option.
+fn separator(after: &str, is_option: bool) -> Option<usize> {
+    let rest = after.strip_prefix(['"', '\'']).unwrap_or(after);
+    let blanks = |text: &str| text.len() - text.trim_start_matches([' ', '\t']).len();
+    let before = after.len() - rest.len() + blanks(rest);
+    let sign = after[before..].chars().next()?;
+    // `a::b` and `key://` are no values; `==` compares.
+    let is_doubled = after[before..].chars().nth(1).is_some_and(|next| next == sign || sign == ':' && next == '/');
+    match sign {
+        '=' | ':' if !is_doubled => Some(before + 1 + blanks(&after[before + 1..])),
+        _ if is_option && before > 0 => Some(before),
+        _ => None,
+    }
+}
+
+/// The value at the beginning of a text, and the quote before it if it has one.
+fn value_of<'a>(text: &'a str, between: &str) -> (&'a str, Option<char>) {
+    if let Some(quote) = text.chars().next().filter(|letter| matches!(letter, '"' | '\'')) {
+        let inner = &text[1..];
+        return (&inner[..inner.find(quote).unwrap_or(inner.len())], Some(quote));
+    }
+    // A header has its value up to the end of the line; `Bearer x` is one value.
+    let is_header = between.contains(": ") && !between.contains(['"', '\'']);
+    let is_end = |letter: char| match is_header {
+        true => matches!(letter, '\n' | '\r' | '"' | '\''),
+        false => letter.is_whitespace() || matches!(letter, ',' | ';' | '&' | ')' | ']' | '}' | '"' | '\''),
+    };
+    (&text[..text.find(is_end).unwrap_or(text.len())], None)
+}
+
+/// The name of an option that takes the next word as its value.
+fn option_name(word: &str) -> Option<&str> {
+    let name = word.trim_start_matches('-');
+    (name.len() < word.len() && is_name(name)).then_some(name)
+}
+
+fn is_option(word: &str) -> bool {
+    word.starts_with('-') && word.len() > 1
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(is_name_letter)
+}
+
+fn is_name_letter(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.')
+}
+
+/// Signatures of addresses: whoever has the address may do what it says.
+fn is_signature(name: &str) -> bool {
+    ["sig", "signature", "x-amz-signature", "x-amz-credential", "x-goog-signature", "x-goog-credential"]
+        .iter()
+        .any(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// A value that says whether there is a secret, or names the place where it is kept; not the secret itself.
+fn is_plain(value: &str) -> bool {
+    let words = ["", "true", "false", "yes", "no", "on", "off", "none", "null", "auto", "-", REDACTED];
+    let is_variable = value.starts_with('$') && !is_credential(value);
+    words.iter().any(|word| word.eq_ignore_ascii_case(value)) || is_variable
+}
+
+#[cfg(test)]
+mod tests;
