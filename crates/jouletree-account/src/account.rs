@@ -3,15 +3,16 @@
 use rayon::prelude::*;
 
 use jouletree_model::{
-    Device, DeviceEnergy, EnergySeries, Footprint, Joules, Kind, Lane, Nanos, OpEnergy, PowerSpan, StageEnergy,
-    StepEnergy, TimeRange, Trace, Warning,
+    Device, DeviceEnergy, EnergySeries, Footprint, Joules, Kind, Lane, Nanos, OpEnergy, OpId, PartCharge, PowerSpan,
+    StageEnergy, StepEnergy, TimeRange, Timeline, Trace, Warning,
 };
 
 use crate::hosting::Hosting;
 use crate::paper;
+use crate::parts::{Cut, part_energies};
 use crate::self_time::{SelfTime, active_time};
 use crate::sweep::sweep;
-use crate::tally::Tally;
+use crate::tally::{OpTally, Tally};
 
 /// The meaning of "active at an instant".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -79,7 +80,8 @@ fn remedy_for(trace: TimeRange) -> &'static str {
     }
 }
 
-/// Charges every operation of `trace` with its share of the energy in `power`, device by device and stage by stage.
+/// Charges every operation of `trace` with its share of the energy in `power`, device by device and stage by stage. Of a
+/// program with steps, the operations within recorded steps are the footprint; others are in [`Footprint::charges`] alone.
 ///
 /// Of several series for one device the first counts; the caller leaves out breakdowns of a device into domains.
 pub fn account(trace: &Trace, power: &[Metered<'_>], semantics: Semantics) -> Result<Footprint, AccountError> {
@@ -92,12 +94,23 @@ pub fn account(trace: &Trace, power: &[Metered<'_>], semantics: Semantics) -> Re
     if let Some(extent) = extent {
         check_overlap(trace, power, extent)?;
     }
-    let recorded = match semantics {
-        Semantics::Exact => trace.recorded(),
-        Semantics::Paper => extent.map(paper::on_grid).into_iter().collect(),
+    let stages = trace.program.stages();
+    let timeline = match semantics {
+        Semantics::Exact => Timeline::of(&trace.program, extent),
+        Semantics::Paper => None,
+    };
+    let cut = timeline.as_ref().map(|timeline| Cut::of(trace, timeline, &stages));
+    let recorded = match (&timeline, semantics) {
+        (Some(timeline), _) => timeline.recorded(),
+        (None, Semantics::Exact) => extent.into_iter().collect(),
+        (None, Semantics::Paper) => extent.map(paper::on_grid).into_iter().collect(),
     };
     let hosting = Hosting::of(&trace.devices);
-    let work = Work { trace, semantics, recorded, hosting };
+    let (lanes, ops) = match &cut {
+        Some(cut) => (cut.lanes.as_slice(), cut.ops()),
+        None => (trace.lanes.as_slice(), trace.ops.len()),
+    };
+    let work = Work { trace, lanes, ops, cut: cut.as_ref(), semantics, recorded, hosting };
     let mut footprint = Footprint {
         sources: trace.sources.clone(),
         ops: trace.ops.clone(),
@@ -105,11 +118,10 @@ pub fn account(trace: &Trace, power: &[Metered<'_>], semantics: Semantics) -> Re
         warnings: trace.warnings.clone(),
         ..Footprint::default()
     };
-    let stages = trace.program.stages();
     if stages.is_empty() {
         let account = |device: &&Device| {
             let metered = power.iter().find(|metered| metered.device == *device);
-            work.account(device, metered.map(|metered| (metered.kind, metered.series)), &[TimeRange::ALL])
+            work.account(device, metered.map(|metered| (metered.kind, metered.series)), (0, &[TimeRange::ALL]))
         };
         let accounts: Vec<DeviceAccount> = devices.par_iter().map(account).collect();
         // That nothing ran is told by whoever expected otherwise.
@@ -118,27 +130,35 @@ pub fn account(trace: &Trace, power: &[Metered<'_>], semantics: Semantics) -> Re
         }
         footprint.devices = accounts.iter().map(|account| account.balance.clone()).collect();
         book(&mut footprint, 0, &accounts);
-        return Ok(footprint);
     }
     for (number, stage) in stages.iter().enumerate() {
         let account = |device: &&Device| {
             let metered = power.iter().find(|metered| metered.device == *device);
             let part = metered.map(|metered| (metered.kind, metered.series.within(&stage.ranges)));
-            work.account(device, part.as_ref().map(|(kind, series)| (*kind, series)), &stage.ranges)
+            work.account(device, part.as_ref().map(|(kind, series)| (*kind, series)), (number, &stage.ranges))
         };
         let accounts: Vec<DeviceAccount> = devices.par_iter().map(account).collect();
         book(&mut footprint, number, &accounts);
         let devices = accounts.into_iter().map(|account| account.balance).collect();
         footprint.stages.push(StageEnergy { name: stage.name.clone(), devices });
     }
-    footprint.devices = sum_of_stages(&footprint.stages);
-    add_steps(&mut footprint);
+    if !stages.is_empty() {
+        footprint.devices = sum_of_stages(&footprint.stages);
+        add_steps(&mut footprint);
+    }
+    if let Some(timeline) = &timeline {
+        footprint.parts = part_energies(timeline, &footprint.devices, power, &footprint.charges);
+    }
     Ok(footprint)
 }
 
 /// What accounting needs to know of the trace.
 struct Work<'a> {
     trace: &'a Trace,
+    /// The lanes that are swept, and how many operations they have: those of the trace, or of the cut.
+    lanes: &'a [Lane],
+    ops: usize,
+    cut: Option<&'a Cut<'a>>,
     semantics: Semantics,
     recorded: Vec<TimeRange>,
     hosting: Hosting,
@@ -148,6 +168,8 @@ struct Work<'a> {
 struct DeviceAccount {
     balance: DeviceEnergy,
     tally: Tally,
+    /// What each operation used in each part of the program's time.
+    charges: Vec<(usize, OpId, OpTally)>,
     /// How many events ran on it; none where the energy of another device's operations is its own, too.
     events: usize,
     /// Whether operations of another device are charged with its energy.
@@ -160,19 +182,32 @@ impl Work<'_> {
         &self,
         device: &Device,
         metered: Option<(Kind, &EnergySeries)>,
-        stage: &[TimeRange],
+        (number, stage): (usize, &[TimeRange]),
     ) -> DeviceAccount {
         let Work { trace, hosting, .. } = self;
-        let is_shared = !trace.devices.contains(device);
+        let traced = trace.devices.iter().position(|traced| traced == device);
+        let is_shared = traced.is_none();
         let serves = |lane: &&Lane| hosting.serves(device, &trace.devices[lane.device()]);
-        let lanes: Vec<&Lane> = trace.lanes.iter().filter(serves).collect();
-        let (balance, mut tally) = self.tally(device, &lanes, metered, stage);
+        let lanes: Vec<&Lane> = self.lanes.iter().filter(serves).collect();
+        let (mut balance, mut tally) = self.tally(device, &lanes, metered, stage);
         // How long an operation ran, and how often, is told once, where it ran.
         if is_shared {
             tally.forget_times();
         }
-        let events = lanes.iter().map(|lane| lane.events().len()).sum();
-        DeviceAccount { balance, tally, events, is_shared }
+        let mut charges = Vec::new();
+        if let Some(cut) = self.cut {
+            charges = cut.charges(&tally, number, traced);
+            tally.ops = vec![OpTally::default(); trace.ops.len()];
+            for (_, op, charged) in charges.iter().filter(|(part, ..)| cut.is_recorded(*part)) {
+                tally.ops[op.index()].add(charged);
+            }
+            // What runs outside of recorded steps is charged to none of their operations.
+            let all = balance.attributed;
+            balance.attributed = tally.attributed();
+            balance.unattributed += Joules((all - balance.attributed).0.max(0.0));
+        }
+        let events = trace.lanes.iter().filter(serves).map(|lane| lane.events().len()).sum();
+        DeviceAccount { balance, tally, charges, events, is_shared }
     }
 
     fn tally(
@@ -182,9 +217,9 @@ impl Work<'_> {
         metered: Option<(Kind, &EnergySeries)>,
         stage: &[TimeRange],
     ) -> (DeviceEnergy, Tally) {
-        let Work { trace, semantics, recorded, .. } = self;
-        let ops = trace.ops.len();
-        let parts = parts_of(lanes, trace.event_count());
+        let Work { semantics, recorded, .. } = self;
+        let ops = self.ops;
+        let parts = parts_of(lanes, self.lanes.iter().map(|lane| lane.events().len()).sum());
         let on_grid;
         let (series, tally) = match (metered, semantics) {
             (None, _) => (None, unmetered_tally(lanes, stage, ops)),
@@ -376,7 +411,18 @@ impl DeviceAccount {
 
 /// Adds what the operations and steps of all devices used in a stage.
 fn book(footprint: &mut Footprint, stage: usize, accounts: &[DeviceAccount]) {
-    for (device, DeviceAccount { tally, .. }) in accounts.iter().enumerate() {
+    for (device, DeviceAccount { tally, charges, .. }) in accounts.iter().enumerate() {
+        footprint.charges.extend(charges.iter().map(|(part, op, charged)| PartCharge {
+            part: *part,
+            charged: OpEnergy {
+                device,
+                op: *op,
+                stage,
+                energy: charged.energy,
+                busy: charged.busy,
+                count: charged.count,
+            },
+        }));
         let ran = footprint.ops.iter().zip(&tally.ops).filter(|(_, op)| op.count > 0 || op.energy > Joules::ZERO);
         footprint.energies.extend(ran.map(|((id, _), op)| OpEnergy {
             device,

@@ -10,6 +10,7 @@ mod cursor;
 mod energy_index;
 mod merge;
 mod paper;
+mod parts;
 mod rules;
 mod self_time;
 mod sweep;

@@ -37,6 +37,15 @@ pub struct StepTally {
     pub busy: Nanos,
 }
 
+impl OpTally {
+    /// Adds what it used elsewhere.
+    pub(crate) fn add(&mut self, other: &OpTally) {
+        self.energy += other.energy;
+        self.busy += other.busy;
+        self.count += other.count;
+    }
+}
+
 impl Tally {
     /// An empty tally for operations numbered below `ops`.
     pub fn new(ops: usize) -> Tally {
@@ -54,9 +63,7 @@ impl Tally {
             self.ops.resize(other.ops.len(), OpTally::default());
         }
         for (mine, theirs) in self.ops.iter_mut().zip(&other.ops) {
-            mine.energy += theirs.energy;
-            mine.busy += theirs.busy;
-            mine.count += theirs.count;
+            mine.add(theirs);
         }
         for (step, theirs) in &other.steps {
             let mine = self.steps.entry(*step).or_default();

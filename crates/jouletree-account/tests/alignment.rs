@@ -71,7 +71,8 @@ fn footprint_of(trace: &Trace, series: &EnergySeries, semantics: Semantics) -> O
 fn stage(start: i64, name: &str) -> ProgramSpan {
     let range = TimeRange { start: Nanos(start), end: Nanos(start) };
     let (kind, step) = (SpanKind::Stage, Step::NONE);
-    ProgramSpan { kind, name: name.into(), process: 0, range, step, is_recorded: false, samples: None }
+    let (is_recorded, samples, function) = (false, None, "".into());
+    ProgramSpan { kind, name: name.into(), process: 0, range, step, is_recorded, samples, function }
 }
 
 fn energies(footprint: &Footprint) -> BTreeMap<u32, f64> {

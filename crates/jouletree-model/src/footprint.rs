@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Device, Joules, Kind, ModelTree, Nanos, OpId, OpTable, Step, TraceSource, Warning, Watts};
+use crate::{
+    Device, Joules, Kind, ModelTree, Nanos, OpId, OpTable, PartCharge, PartEnergy, Step, TraceSource, Warning, Watts,
+};
 
 /// Where the energy went: the tensor energy footprint (TEF) of every device, and what was not attributed.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -13,12 +15,18 @@ pub struct Footprint {
     pub devices: Vec<DeviceEnergy>,
     /// The operations that entries refer to by number.
     pub ops: OpTable,
-    /// What each operation used on each device, by device, then by operation.
+    /// What each operation used on each device, by device, then by operation. Of a program with recorded steps: within
+    /// these.
     pub energies: Vec<OpEnergy>,
     /// The stages that energies refer to by number, with their balances; none when the program told none.
     pub stages: Vec<StageEnergy>,
-    /// What each step used on each device; empty when the trace does not tell steps.
+    /// What the operations of each step used on each device; empty when the trace has no steps. Of a program with recorded
+    /// steps: of these.
     pub steps: Vec<StepEnergy>,
+    /// The parts of the program's time with what each used; none when the program has no steps.
+    pub parts: Vec<PartEnergy>,
+    /// What each operation used in each part. Operations outside of recorded steps are here and not in `energies`.
+    pub charges: Vec<PartCharge>,
     /// The model, as far as the trace or a file beside it tells.
     pub model: ModelTree,
     /// What the user should know about the input.
@@ -34,7 +42,7 @@ pub struct DeviceEnergy {
     pub measured: Option<Joules>,
     /// What operations were charged with.
     pub attributed: Joules,
-    /// What was used while no operation ran.
+    /// What no operation was charged with. Of a program with recorded steps: no operation within these.
     pub unattributed: Joules,
     /// The part of `unattributed` while no operations were recorded: before and after the trace, and between the steps
     /// that were chosen.
@@ -101,12 +109,13 @@ impl Footprint {
         Footprint { energies: self.energies.iter().map(charged).collect(), ..self.clone() }
     }
 
-    /// The part of it that was used during one stage; what steps used is told for the whole only.
+    /// The part of it that was used during one stage; steps and parts are those of the whole only.
     pub fn of_stage(&self, stage: usize) -> Option<Footprint> {
         let devices = self.stages.get(stage)?.devices.clone();
         let energies = self.energies.iter().filter(|charged| charged.stage == stage);
         let energies = energies.map(|charged| OpEnergy { stage: 0, ..*charged }).collect();
-        Some(Footprint { devices, energies, stages: Vec::new(), steps: Vec::new(), ..self.clone() })
+        let (stages, steps, parts, charges) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Some(Footprint { devices, energies, stages, steps, parts, charges, ..self.clone() })
     }
 }
 

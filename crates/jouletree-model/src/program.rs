@@ -55,6 +55,8 @@ pub struct ProgramSpan {
     pub is_recorded: bool,
     /// How many samples a step worked on.
     pub samples: Option<u64>,
+    /// What tells apart steps of one phase that do different work: a model, a compiled function. May be empty.
+    pub function: Box<str>,
 }
 
 /// What a [`ProgramSpan`] is.
@@ -67,11 +69,15 @@ pub enum SpanKind {
     Window,
     /// A stage of the program, such as pre-training, from its beginning to the beginning of the next.
     Stage,
+    /// A framework traced or compiled something. No part of a step, even when it happened within one.
+    Compilation,
+    /// The program waited for its recorder, which wrote a trace. No part of a step either.
+    Overhead,
 }
 
 /// A kind of span that is not one of [`SpanKind::ALL`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a kind of span; kinds are step, window and stage")]
+#[error("`{0}` is not a kind of span; kinds are step, window, stage, compilation and overhead")]
 pub struct UnknownSpanKind(String);
 
 /// When a stage was.
@@ -85,7 +91,8 @@ pub struct StageTime {
 
 impl SpanKind {
     /// Every kind.
-    pub const ALL: [SpanKind; 3] = [SpanKind::Step, SpanKind::Window, SpanKind::Stage];
+    pub const ALL: [SpanKind; 5] =
+        [SpanKind::Step, SpanKind::Window, SpanKind::Stage, SpanKind::Compilation, SpanKind::Overhead];
 
     /// Its name as it is written in files.
     pub fn as_str(self) -> &'static str {
@@ -93,6 +100,8 @@ impl SpanKind {
             SpanKind::Step => "step",
             SpanKind::Window => "window",
             SpanKind::Stage => "stage",
+            SpanKind::Compilation => "compilation",
+            SpanKind::Overhead => "overhead",
         }
     }
 }
@@ -122,16 +131,6 @@ impl Program {
     /// The steps of all processes.
     pub fn steps(&self) -> impl Iterator<Item = &ProgramSpan> {
         self.spans.iter().filter(|span| span.kind == SpanKind::Step)
-    }
-
-    /// When steps ran, in order and without overlap.
-    pub fn stepped(&self) -> Vec<TimeRange> {
-        united(self.steps().map(|step| step.range))
-    }
-
-    /// When steps ran whose operations were recorded, in order and without overlap.
-    pub fn recorded(&self) -> Vec<TimeRange> {
-        united(self.steps().filter(|step| step.is_recorded).map(|step| step.range))
     }
 
     /// When each stage was, in the order of their beginnings; none when the program told none. All time belongs to one
@@ -192,17 +191,23 @@ mod tests {
     }
 
     fn span(kind: SpanKind, name: &str, start: i64, end: i64) -> ProgramSpan {
-        let (step, is_recorded, samples) = (Step::NONE, end > 20, None);
-        ProgramSpan { kind, name: name.into(), process: 0, range: range(start, end), step, is_recorded, samples }
+        let (range, step) = (range(start, end), Step::NONE);
+        let (is_recorded, samples, function) = (false, None, "".into());
+        ProgramSpan { kind, name: name.into(), process: 0, range, step, is_recorded, samples, function }
     }
 
     #[test]
-    fn recorded_steps_are_united() {
-        let steps = [(0, 10), (30, 40), (40, 50), (45, 60), (90, 90), (70, 80)];
-        let spans = steps.map(|(start, end)| span(SpanKind::Step, "train", start, end)).to_vec();
-        let program = Program { spans, ..Program::default() };
-        assert_eq!(program.recorded(), [range(30, 60), range(70, 80)]);
-        assert_eq!(program.stepped(), [range(0, 10), range(30, 60), range(70, 80)]);
+    fn ranges_that_overlap_or_touch_are_united() {
+        let ranges = [(30, 40), (40, 50), (45, 60), (90, 90), (70, 80)].map(|(start, end)| range(start, end));
+        assert_eq!(united(ranges.into_iter()), [range(30, 60), range(70, 80)]);
+    }
+
+    #[test]
+    fn every_kind_of_span_has_a_name_that_is_read_back() {
+        for kind in SpanKind::ALL {
+            assert_eq!(kind.as_str().parse(), Ok(kind));
+        }
+        assert!("steps".parse::<SpanKind>().is_err());
     }
 
     #[test]

@@ -70,14 +70,6 @@ impl Trace {
         self.lanes.iter().filter_map(Lane::extent).reduce(TimeRange::union)
     }
 
-    /// When operations were recorded: during the steps that the program told, or from the first event to the last.
-    pub fn recorded(&self) -> Vec<TimeRange> {
-        match self.program.recorded() {
-            ranges if ranges.is_empty() => self.extent().into_iter().collect(),
-            ranges => ranges,
-        }
-    }
-
     /// How many events the trace holds.
     pub fn event_count(&self) -> usize {
         self.lanes.iter().map(|lane| lane.events().len()).sum()

@@ -19,6 +19,7 @@ const EVENTS: &str = "events.parquet";
 const OPS: &str = "ops.parquet";
 const FOOTPRINT: &str = "footprint.parquet";
 const STEPS: &str = "steps.parquet";
+const CHARGES: &str = "charges.parquet";
 const SPANS: &str = "spans.parquet";
 const TREE: &str = "tree.json";
 const CALLS: &str = "calls.parquet";
@@ -160,11 +161,17 @@ impl RunFolder {
         self.check_accounted()?;
         let devices = self.manifest.devices.clone();
         let ops = ops::read_ops(&self.file(OPS))?;
-        let steps = self.file(STEPS);
+        let (steps, charges) = (self.file(STEPS), self.file(CHARGES));
+        let (stages, parts) = (&self.manifest.stages, &self.manifest.parts);
         Ok(Footprint {
             sources: self.manifest.sources.clone(),
-            energies: footprint::read_energies(&self.file(FOOTPRINT), &devices, &self.manifest.stages, ops.len())?,
-            stages: self.manifest.stages.clone(),
+            energies: footprint::read_energies(&self.file(FOOTPRINT), &devices, stages, ops.len())?,
+            charges: match parts.as_slice() {
+                [] => Vec::new(),
+                parts => footprint::read_charges(&charges, &devices, stages, parts, ops.len())?,
+            },
+            stages: stages.clone(),
+            parts: parts.clone(),
             steps: if steps.exists() { footprint::read_steps(&steps, &devices)? } else { Vec::new() },
             model: self.read_model()?,
             warnings: self.manifest.warnings.clone(),
@@ -246,6 +253,10 @@ fn write_tables(folder: &Path, contents: &RunContents<'_>) -> Result<Vec<&'stati
     if !footprint.steps.is_empty() {
         footprint::write_steps(&file(STEPS), footprint)?;
         written.push(STEPS);
+    }
+    if !footprint.parts.is_empty() {
+        footprint::write_charges(&file(CHARGES), footprint)?;
+        written.push(CHARGES);
     }
     if !trace.program.is_empty() {
         program::write_spans(&file(SPANS), &trace.program)?;

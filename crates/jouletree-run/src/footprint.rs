@@ -1,5 +1,5 @@
-//! `footprint.parquet` and `steps.parquet`: what each operation and each step used, as one table each that answers
-//! questions without a join.
+//! `footprint.parquet`, `steps.parquet` and `charges.parquet`: what each operation and each step used, and what each
+//! operation used in each part of the program's time, as one table each that answers questions without a join.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, StringArray, UInt32Array, UInt64Array};
 use jouletree_model::{
-    Device, DeviceEnergy, Footprint, Joules, Nanos, Op, OpEnergy, OpId, StageEnergy, Step, StepEnergy,
+    Device, DeviceEnergy, Footprint, Joules, Nanos, Op, OpEnergy, OpId, Part, PartCharge, PartEnergy, StageEnergy, Step,
+    StepEnergy,
 };
 
 use crate::RunError;
@@ -21,6 +22,9 @@ const TYPE: Column = Column::new("type", Form::Text);
 const NAME: Column = Column::new("name", Form::Text);
 const PASS: Column = Column::new("pass", Form::Name);
 const STAGE: Column = Column::new("stage", Form::Name);
+const PART: Column = Column::new("part", Form::Name);
+const PHASE: Column = Column::new("phase", Form::Name);
+const FUNCTION: Column = Column::new("function", Form::Name);
 const STEP: Column = Column::new("step", Form::Id).or_null();
 const ENERGY: Column = Column::new("energy_j", Form::Joules);
 const BUSY: Column = Column::new("busy_ns", Form::Time);
@@ -30,37 +34,60 @@ const COUNT: Column = Column::new("count", Form::Count);
 const CHUNK: usize = 1 << 12;
 
 pub(crate) fn write_energies(path: &Path, footprint: &Footprint) -> Result<(), RunError> {
-    // A run without stages has no such column.
-    let stage = (!footprint.stages.is_empty()).then_some(STAGE);
-    let columns: Vec<Column> =
-        [DEVICE, OP, PATH, TYPE, NAME, PASS, ENERGY, BUSY, COUNT].into_iter().chain(stage).collect();
-    let mut table = TableWriter::create(path, &columns)?;
+    let mut table = TableWriter::create(path, &energy_columns(footprint))?;
     for entries in footprint.energies.chunks(CHUNK) {
-        let ops: Vec<&Op> = entries
-            .iter()
-            .map(|entry| {
-                let unknown = || RunError::Inconsistent(format!("operation {} is not in the table", entry.op.0));
-                footprint.ops.get(entry.op).ok_or_else(unknown)
-            })
-            .collect::<Result<_, _>>()?;
-        let mut columns: Vec<ArrayRef> = vec![
-            device_names(footprint, entries.iter().map(|entry| entry.device))?,
-            Arc::new(UInt32Array::from_iter_values(entries.iter().map(|entry| entry.op.0))),
-            Arc::new(StringArray::from_iter_values(ops.iter().map(|op| &op.path))),
-            Arc::new(StringArray::from_iter_values(ops.iter().map(|op| &op.op_type))),
-            Arc::new(StringArray::from_iter_values(ops.iter().map(|op| &op.name))),
-            pass_names(ops.iter().map(|op| pass_key(op.pass)).collect())?,
-            Arc::new(Float64Array::from_iter_values(entries.iter().map(|entry| entry.energy.0))),
-            Arc::new(Int64Array::from_iter_values(entries.iter().map(|entry| entry.busy.0))),
-            Arc::new(UInt64Array::from_iter_values(entries.iter().map(|entry| entry.count))),
-        ];
-        if stage.is_some() {
-            let keys = entries.iter().map(|entry| i32::try_from(entry.stage).unwrap_or(i32::MAX)).collect();
-            columns.push(names(keys, footprint.stages.iter().map(|stage| &*stage.name))?);
-        }
+        table.write(energy_arrays(footprint, entries)?)?;
+    }
+    table.finish()
+}
+
+pub(crate) fn write_charges(path: &Path, footprint: &Footprint) -> Result<(), RunError> {
+    let columns = [vec![PART, PHASE, FUNCTION], energy_columns(footprint)].concat();
+    let mut table = TableWriter::create(path, &columns)?;
+    for charges in footprint.charges.chunks(CHUNK) {
+        let entries: Vec<OpEnergy> = charges.iter().map(|charge| charge.charged).collect();
+        let names_of = |name: fn(&Part) -> &str| {
+            let keys = charges.iter().map(|charge| i32::try_from(charge.part).unwrap_or(i32::MAX)).collect();
+            names(keys, footprint.parts.iter().map(|part| name(&part.part)))
+        };
+        let mut columns =
+            vec![names_of(|part| part.kind.as_str())?, names_of(|part| &part.phase)?, names_of(|part| &part.function)?];
+        columns.extend(energy_arrays(footprint, &entries)?);
         table.write(columns)?;
     }
     table.finish()
+}
+
+fn energy_columns(footprint: &Footprint) -> Vec<Column> {
+    // A run without stages has no such column.
+    let stage = (!footprint.stages.is_empty()).then_some(STAGE);
+    [DEVICE, OP, PATH, TYPE, NAME, PASS, ENERGY, BUSY, COUNT].into_iter().chain(stage).collect()
+}
+
+fn energy_arrays(footprint: &Footprint, entries: &[OpEnergy]) -> Result<Vec<ArrayRef>, RunError> {
+    let ops: Vec<&Op> = entries
+        .iter()
+        .map(|entry| {
+            let unknown = || RunError::Inconsistent(format!("operation {} is not in the table", entry.op.0));
+            footprint.ops.get(entry.op).ok_or_else(unknown)
+        })
+        .collect::<Result<_, _>>()?;
+    let mut columns: Vec<ArrayRef> = vec![
+        device_names(footprint, entries.iter().map(|entry| entry.device))?,
+        Arc::new(UInt32Array::from_iter_values(entries.iter().map(|entry| entry.op.0))),
+        Arc::new(StringArray::from_iter_values(ops.iter().map(|op| &op.path))),
+        Arc::new(StringArray::from_iter_values(ops.iter().map(|op| &op.op_type))),
+        Arc::new(StringArray::from_iter_values(ops.iter().map(|op| &op.name))),
+        pass_names(ops.iter().map(|op| pass_key(op.pass)).collect())?,
+        Arc::new(Float64Array::from_iter_values(entries.iter().map(|entry| entry.energy.0))),
+        Arc::new(Int64Array::from_iter_values(entries.iter().map(|entry| entry.busy.0))),
+        Arc::new(UInt64Array::from_iter_values(entries.iter().map(|entry| entry.count))),
+    ];
+    if !footprint.stages.is_empty() {
+        let keys = entries.iter().map(|entry| i32::try_from(entry.stage).unwrap_or(i32::MAX)).collect();
+        columns.push(names(keys, footprint.stages.iter().map(|stage| &*stage.name))?);
+    }
+    Ok(columns)
 }
 
 pub(crate) fn write_steps(path: &Path, footprint: &Footprint) -> Result<(), RunError> {
@@ -84,26 +111,65 @@ pub(crate) fn read_energies(
     stages: &[StageEnergy],
     ops: usize,
 ) -> Result<Vec<OpEnergy>, RunError> {
-    let numbers = device_numbers(devices);
     let mut energies = Vec::new();
-    let stage = (!stages.is_empty()).then_some(STAGE);
-    let columns: Vec<Column> = [DEVICE, OP, ENERGY, BUSY, COUNT].into_iter().chain(stage).collect();
-    Table::open(path, &columns)?.each(|rows| {
-        let (op_ids, counts) = (rows.ids(OP.name)?, rows.counts(COUNT.name)?);
-        let (joules, busy) = (rows.joules(ENERGY.name)?, rows.times(BUSY.name)?);
-        for row in 0..rows.len() {
-            let op = OpId(op_ids[row]);
-            if op.index() >= ops {
-                return Err(rows.wrong(row, format_args!("op_id is {}, there are only {ops} operations", op.0)));
-            }
-            let device = device_number(rows, row, &numbers)?;
-            let (energy, busy) = (Joules(joules[row]), Nanos(busy[row]));
-            let stage = if stage.is_some() { stage_number(rows, row, stages)? } else { 0 };
-            energies.push(OpEnergy { device, op, stage, energy, busy, count: counts[row] });
-        }
+    let numbers = device_numbers(devices);
+    Table::open(path, &read_columns(stages))?.each(|rows| {
+        energies.append(&mut energies_of(rows, &numbers, stages, ops)?);
         Ok(())
     })?;
     Ok(energies)
+}
+
+/// What the first `ops` operations used in `parts`.
+pub(crate) fn read_charges(
+    path: &Path,
+    devices: &[DeviceEnergy],
+    stages: &[StageEnergy],
+    parts: &[PartEnergy],
+    ops: usize,
+) -> Result<Vec<PartCharge>, RunError> {
+    let mut charges = Vec::new();
+    let numbers = device_numbers(devices);
+    let key = |part: &PartEnergy| (part.part.kind.as_str(), part.part.phase.clone(), part.part.function.clone());
+    let known: HashMap<_, usize> = parts.iter().enumerate().map(|(number, part)| (key(part), number)).collect();
+    let columns = [vec![PART, PHASE, FUNCTION], read_columns(stages)].concat();
+    Table::open(path, &columns)?.each(|rows| {
+        let (kinds, phases) = (rows.texts(PART.name)?, rows.texts(PHASE.name)?);
+        let functions = rows.texts(FUNCTION.name)?;
+        for (row, charged) in energies_of(rows, &numbers, stages, ops)?.into_iter().enumerate() {
+            let key = (kinds.value(row), phases.value(row).into(), functions.value(row).into());
+            let unknown = || rows.wrong(row, format_args!("part `{}` of `{}` is not in the manifest", key.0, key.1));
+            charges.push(PartCharge { part: *known.get(&key).ok_or_else(unknown)?, charged });
+        }
+        Ok(())
+    })?;
+    Ok(charges)
+}
+
+fn read_columns(stages: &[StageEnergy]) -> Vec<Column> {
+    let stage = (!stages.is_empty()).then_some(STAGE);
+    [DEVICE, OP, ENERGY, BUSY, COUNT].into_iter().chain(stage).collect()
+}
+
+fn energies_of(
+    rows: &Rows<'_>,
+    numbers: &HashMap<Device, usize>,
+    stages: &[StageEnergy],
+    ops: usize,
+) -> Result<Vec<OpEnergy>, RunError> {
+    let (op_ids, counts) = (rows.ids(OP.name)?, rows.counts(COUNT.name)?);
+    let (joules, busy) = (rows.joules(ENERGY.name)?, rows.times(BUSY.name)?);
+    let energy = |row: usize| {
+        let op = OpId(op_ids[row]);
+        if op.index() >= ops {
+            return Err(rows.wrong(row, format_args!("op_id is {}, there are only {ops} operations", op.0)));
+        }
+        let device = device_number(rows, row, numbers)?;
+        let (energy, busy) = (Joules(joules[row]), Nanos(busy[row]));
+        let stage = if stages.is_empty() { 0 } else { stage_number(rows, row, stages)? };
+        Ok(OpEnergy { device, op, stage, energy, busy, count: counts[row] })
+    };
+    (0..rows.len()).map(energy).collect()
 }
 
 /// What the steps used on `devices`.

@@ -5,7 +5,9 @@ use std::io::Write;
 use std::path::Path;
 
 use jiff::Timestamp;
-use jouletree_model::{Device, DeviceEnergy, Joules, Process, StageEnergy, Trace, TraceSource, Warning, redacted};
+use jouletree_model::{
+    Device, DeviceEnergy, Joules, PartEnergy, Process, StageEnergy, Trace, TraceSource, Warning, redacted,
+};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +38,9 @@ pub struct Manifest {
     /// The balance of every stage that the program told.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageEnergy>,
+    /// What the parts of the program's time used. Absent in the runs of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PartEnergy>,
     /// The processes that told something about themselves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<Process>,
@@ -106,6 +111,7 @@ impl Manifest {
             sources: Vec::new(),
             devices: Vec::new(),
             stages: Vec::new(),
+            parts: Vec::new(),
             processes: Vec::new(),
             trace: TraceHeader::default(),
             warnings,
@@ -131,6 +137,7 @@ impl Manifest {
             sources: footprint.sources.clone(),
             devices: footprint.devices.clone(),
             stages: footprint.stages.clone(),
+            parts: footprint.parts.clone(),
             processes: contents.trace.program.processes.clone(),
             trace: TraceHeader::of(contents.trace)?,
             warnings: footprint.warnings.clone(),

@@ -39,6 +39,7 @@ fn a_run_comes_back_as_it_was_written() {
     assert_eq!(
         names_in(&path),
         [
+            "charges.parquet",
             "events.parquet",
             "footprint.parquet",
             "manifest.json",

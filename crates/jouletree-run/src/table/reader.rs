@@ -38,17 +38,36 @@ impl Table {
         // The Arrow schema a writer leaves in the file may ask for dictionaries or views; the plain one is enough.
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let metadata = guarded(path, || ArrowReaderMetadata::load(&file, options))?;
+        let mut table = Table { path: path.to_owned(), columns: Vec::new(), metadata };
         for column in columns {
-            let wanted = column.form.read_as();
-            let Ok(field) = metadata.schema().field_with_name(column.name) else {
-                return Err(RunError::content(path, format!("column `{}` ({wanted}) is missing", column.name)));
-            };
-            if *field.data_type() != wanted {
-                let problem = format!("column `{}` is {}, it must be {wanted}", column.name, field.data_type());
+            table = table.with_optional(*column)?;
+            if !table.has(*column) {
+                let problem = format!("column `{}` ({}) is missing", column.name, column.form.read_as());
                 return Err(RunError::content(path, problem));
             }
         }
-        Ok(Table { path: path.to_owned(), columns: columns.to_vec(), metadata })
+        Ok(table)
+    }
+
+    /// The same table with a column that will be read if it is there.
+    pub(crate) fn with_optional(mut self, column: Column) -> Result<Table, RunError> {
+        let wanted = column.form.read_as();
+        match self.metadata.schema().field_with_name(column.name) {
+            Ok(field) if *field.data_type() != wanted => {
+                let problem = format!("column `{}` is {}, it must be {wanted}", column.name, field.data_type());
+                Err(RunError::content(&self.path, problem))
+            }
+            Ok(_) => {
+                self.columns.push(column);
+                Ok(self)
+            }
+            Err(_) => Ok(self),
+        }
+    }
+
+    /// Whether a column will be read.
+    pub(crate) fn has(&self, column: Column) -> bool {
+        self.columns.iter().any(|known| known.name == column.name)
     }
 
     /// How many row groups it has: the parts that can be read by threads of their own.

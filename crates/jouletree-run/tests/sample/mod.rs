@@ -2,8 +2,8 @@
 
 use jouletree_model::{
     BaseOrigin, Device, DeviceClass, DeviceEnergy, EnergySeries, Event, Facts, Footprint, Joules, Kind, Lane,
-    Marker, Nanos, Op, OpEnergy, OpId, Pass, Process, ProgramSpan, ReadCount, SpanKind, StageEnergy, Step,
-    StepEnergy, TensorShape, TimeBase, TimeRange, Trace, TraceSource, Warning,
+    Marker, Nanos, Op, OpEnergy, OpId, Part, PartBalance, PartCharge, PartEnergy, PartKind, Pass, Process,
+    ProgramSpan, ReadCount, SpanKind, StageEnergy, Step, StepEnergy, TensorShape, TimeBase, TimeRange, Trace, TraceSource, Warning,
 };
 use jouletree_run::{Accounting, EnergyOf, MeteredSeries, RunContents};
 
@@ -82,11 +82,14 @@ pub fn run() -> Run {
         step,
         is_recorded: samples == Some(3),
         samples,
+        function: if kind == SpanKind::Step { "f ∘ g, \"h\"".into() } else { "".into() },
     };
     trace.program.spans = vec![
         span(SpanKind::Step, "train", Step(0), Some(3)),
         span(SpanKind::Window, "eval ∑", Step::NONE, None),
         span(SpanKind::Stage, "", Step::NONE, Some(0)),
+        span(SpanKind::Compilation, "f", Step::NONE, None),
+        span(SpanKind::Overhead, "recording", Step::NONE, None),
     ];
 
     let device = |device: &Device, measured: Option<f64>| DeviceEnergy {
@@ -113,6 +116,12 @@ pub fn run() -> Run {
         name: name.into(),
         devices: vec![device(&trace.devices[cpu], Some(1e-300)), device(&trace.devices[gpu], None)],
     };
+    let balance = |energy| PartBalance { energy: Joules(energy), operations: Joules(1.0 / 3.0) };
+    let part = |kind, phase: &str, function: &str| PartEnergy {
+        part: Part { kind, phase: phase.into(), function: function.into() },
+        time: Nanos(9_007_199_254_740_993),
+        devices: vec![balance(0.1), balance(1e-300)],
+    };
     let footprint = Footprint {
         sources: trace.sources.clone(),
         devices: vec![device(&trace.devices[cpu], Some(1e-300)), device(&trace.devices[gpu], None)],
@@ -120,6 +129,16 @@ pub fn run() -> Run {
         energies: vec![entry(0, 2, 0.1), entry(0, 0, 1.0 / 3.0), entry(1, 1, 1e300)],
         stages: ["", "pre-training"].map(stage).to_vec(),
         steps: vec![step(1, Step(3), 0.7), step(0, Step::NONE, 0.0)],
+        parts: vec![
+            part(PartKind::RecordedSteps, "train", ""),
+            part(PartKind::RecordedSteps, "train", "f ∘ g, \"h\""),
+            part(PartKind::AfterSteps, "", ""),
+        ],
+        charges: vec![
+            PartCharge { part: 2, charged: entry(1, 1, 1e300) },
+            PartCharge { part: 1, charged: entry(0, 2, 0.1) },
+            PartCharge { part: 0, charged: entry(0, 2, 0.2) },
+        ],
         model: trace.model.clone(),
         warnings: vec![Warning::new("host/gpu:0", "nothing metered it")],
     };
