@@ -71,27 +71,28 @@ impl Member {
         })
     }
 
-    /// Takes a sample if one is due, where sensors are read once in `period`.
-    pub fn take(&mut self, sample: Sample, period: Nanos) {
+    /// Takes a sample if one is due, where sensors are read once in `period`. What is due is decided at `round`, the
+    /// instant of the sample's round: a round is shown with all its sensors, or not at all.
+    pub fn take(&mut self, sample: Sample, round: Mono, period: Nanos) {
         let Some(due) = self.due.get_mut(usize::from(sample.sensor)) else { return };
         due.early = None;
         if sample.flags.has(Flags::GAP) || sample.flags.has(Flags::APART) {
             return self.batch.samples.push(sample);
         }
-        let stretch = stretch(self.grid, sample.at);
-        if self.grid.is_some() && std::mem::replace(&mut due.seen, stretch) == stretch {
+        let stretch = stretch(self.grid, round);
+        if self.grid.is_some() && std::mem::replace(&mut due.seen, stretch.max(due.seen)) >= stretch {
             return;
         }
         // Where nobody else reads more often, every reading is meant for this session, on time or not.
         let slack = if self.period <= period { self.period.0 / 2 } else { 0 };
-        if sample.at.0.saturating_add(slack) < due.from.0 {
+        if round.0.saturating_add(slack) < due.from.0 {
             due.early = Some(sample);
             return;
         }
         // Regular, so that one late reading does not delay all that follow.
         due.from = Mono(due.from.0.saturating_add(self.period.0));
-        if due.from <= sample.at {
-            due.from = Mono(sample.at.0.saturating_add(self.period.0));
+        if due.from <= round {
+            due.from = Mono(round.0.saturating_add(self.period.0));
         }
         self.batch.samples.push(sample);
     }
@@ -172,4 +173,66 @@ impl Member {
 /// The stretch of a grid that an instant is in.
 fn stretch(grid: Option<Nanos>, at: Mono) -> i64 {
     grid.map_or(0, |grid| at.0.div_euclid(grid.0.max(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::rounds::RoundClock;
+    use super::super::session::Next;
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    /// What a session on a grid of 10 ms is shown of rounds of two sensors that are read 40 µs apart.
+    fn shown(watch: Watch, begin: i64, sampled: Nanos, rounds: impl Iterator<Item = i64>) -> Vec<(u16, i64)> {
+        let queue = Arc::new(Queue::new(1 << 20, Ending::default()));
+        let anchor = Anchor { mono: Mono(begin), wall: Nanos(0), boot: Nanos(0) };
+        let mut member = Member::begin(1, watch, &Roots::default(), queue.clone(), anchor, 2).unwrap();
+        let mut clock = RoundClock::default();
+        for at in rounds {
+            for (sensor, at) in [(0, at), (1, at + 40_000)] {
+                let sample = Sample { sensor, flags: Flags::default(), at: Mono(at), count: 7 };
+                member.take(sample, clock.instant(&sample), sampled);
+            }
+        }
+        member.hand_over();
+        let Next::Batch(batch) = queue.pop(Duration::ZERO) else { panic!("no batch") };
+        batch.samples.iter().map(|sample| (sample.sensor, sample.at.0)).collect()
+    }
+
+    fn assert_whole_rounds(shown: &[(u16, i64)]) {
+        for round in shown.chunks(2) {
+            let [(0, first), (1, second)] = *round else { panic!("a sensor is missing: {round:?}") };
+            assert_eq!(second - first, 40_000);
+        }
+        assert!(shown.len() > 20, "{shown:?}");
+    }
+
+    #[test]
+    fn a_round_at_the_border_of_the_grid_is_shown_whole_or_not_at_all() {
+        let ten = Nanos(10 * MS);
+        let watch = Watch { pid: None, period: ten, grid: Some(ten) };
+        // The sensors lie on both sides of the border, and readings come early and late by turns.
+        let jitter = |round: i64| [-30_000, -10_000, 5_000][usize::try_from(round % 3).unwrap()];
+        let rounds = (1..50).map(|round| round * ten.0 + jitter(round));
+        assert_whole_rounds(&shown(watch, 5 * MS, ten, rounds));
+        // Somebody else has the sensors read every millisecond.
+        let rounds = (6..500).map(|round| round * MS - 20_000);
+        assert_whole_rounds(&shown(watch, 5 * MS, Nanos(MS), rounds.clone()));
+        // Without a grid, too.
+        assert_whole_rounds(&shown(Watch { grid: None, ..watch }, 5 * MS, Nanos(MS), rounds));
+    }
+
+    #[test]
+    fn nothing_is_shown_of_the_stretch_in_which_a_session_begins() {
+        let ten = Nanos(10 * MS);
+        let watch = Watch { pid: None, period: ten, grid: Some(ten) };
+        // It begins in the middle of a round that lies across the border.
+        let rounds = [10 * MS - 10_000, 11 * MS, 12 * MS].into_iter().chain((2..30).map(|round| round * ten.0));
+        let shown = shown(watch, 10 * MS + 10_000, Nanos(MS), rounds);
+        assert_eq!(shown[0], (0, 20 * MS), "{shown:?}");
+        assert_whole_rounds(&shown);
+    }
 }

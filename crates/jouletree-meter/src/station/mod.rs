@@ -11,6 +11,7 @@ mod gpu_log;
 mod hurry;
 mod member;
 mod queue;
+mod rounds;
 mod session;
 mod worker;
 
@@ -56,7 +57,7 @@ pub struct Watch {
     pub pid: Option<u32>,
     /// The time from one reading to the next: a millisecond at least and a second at most.
     pub period: Nanos,
-    /// Shows no more than one reading of each sensor in every such stretch of the monotonic clock, and the same one to
+    /// Shows no more than one round of readings in every such stretch of the monotonic clock, and the same one to
     /// everybody: several sessions put together then show no more than one of them does.
     pub grid: Option<Nanos>,
 }

@@ -10,6 +10,7 @@ use super::batch::Ending;
 use super::gpu_log::GpuLog;
 use super::member::Member;
 use super::queue::Queue;
+use super::rounds::RoundClock;
 use super::{IDLE, Options, SessionError, State, Watch};
 use crate::sampler::Sampler;
 use crate::{Anchor, Mono, Roots, SensorInfo};
@@ -38,6 +39,7 @@ pub(super) struct Worker {
     orders: Receiver<Order>,
     members: Vec<Member>,
     gpus: Option<GpuLog>,
+    rounds: RoundClock,
     /// The period of the sampler.
     period: Nanos,
     next_id: u64,
@@ -54,7 +56,8 @@ impl Worker {
         orders: Receiver<Order>,
     ) -> Worker {
         let (members, gpus, period, next_id, hurried) = (Vec::new(), None, IDLE, 1, Vec::new());
-        Worker { sampler, roots, options, state, orders, members, gpus, period, next_id, hurried }
+        let rounds = RoundClock::default();
+        Worker { sampler, roots, options, state, orders, members, gpus, rounds, period, next_id, hurried }
     }
 
     /// Works until nobody can give orders any more.
@@ -172,8 +175,11 @@ impl Worker {
 
     /// Takes what is there and gives it to everybody; to some, the shares up to now.
     fn look(&mut self, closing: &[u64]) {
-        let (members, period) = (&mut self.members, self.period);
-        self.sampler.drain(|sample| members.iter_mut().for_each(|member| member.take(sample, period)));
+        let (members, rounds, period) = (&mut self.members, &mut self.rounds, self.period);
+        self.sampler.drain(|sample| {
+            let round = rounds.instant(&sample);
+            members.iter_mut().for_each(|member| member.take(sample, round, period));
+        });
         let (anchors, incidents) = self.sampler.take_news();
         let now = Mono::now();
         for member in members.iter_mut() {
