@@ -27,4 +27,10 @@ print(f"a window in a program of its own: {window.measurement}")
 assert window.measurement is not None and window.measurement.joules >= 0
 PYTHON
 "$work/venv/bin/jouletree" run -q -o "$work/run" -- "$work/venv/bin/python" -c 'import jouletree; print(jouletree.__file__)'
+# An installed package follows a Python that replaces its search path, and one that ignores it.
+for start in 'PYTHONPATH=. python' 'python -I'; do
+    rm -rf "$work/followed"
+    PATH=$work/venv/bin:$PATH "$work/venv/bin/jouletree" run -q -o "$work/followed" -- sh -c \
+        "$start -c 'from jouletree import _session as s; assert s.current() is not None'"
+done
 echo 'package: built, installed and tried'

@@ -28,8 +28,15 @@ ADAPTERS = {
 }
 
 
+_has_started = False
+
+
 def start() -> None:
-    """Begins this process's part of the run."""
+    """Begins this process's part of the run, once."""
+    global _has_started
+    if _has_started:
+        return
+    _has_started = True
     session = begin()
     if session is None:
         return

@@ -582,3 +582,48 @@ print(os.waitpid(child, 0)[1] >> 8)
 """
     outcome = run_recorded(PYTHON, script, tmp_path)
     assert (outcome.code, outcome.out, outcome.err) == (0, "5\n", "")
+
+
+def test_an_installed_package_follows_a_python_that_replaces_its_search_path(tmp_path):
+    """``jouletree.pth`` begins what the sitecustomize cannot, and is not noticed otherwise."""
+    subprocess.run([PYTHON, "-m", "venv", "--without-pip", str(tmp_path / "env")], check=True)
+    python = str(tmp_path / "env" / "bin" / "python")
+    (site,) = (tmp_path / "env" / "lib").glob("python*/site-packages")
+    pth = PACKAGES.parent / "packaging" / "wheel" / "purelib" / "jouletree.pth"
+    (site / "jouletree.pth").write_text(pth.read_text())
+    (site / "jouletree").symlink_to(PACKAGES / "jouletree")
+    program = tmp_path / "program.py"
+    program.write_text(STEP + "note()\nprint('done')\n")
+    traces = tmp_path / "traces"
+    traces.mkdir()
+    environment = environment_of(traces)
+
+    def run(*options, **variables):
+        # Whatever it says is the program's own.
+        ended = subprocess.run(
+            [python, *options, str(program)], env={**environment, **variables}, capture_output=True, text=True
+        )
+        left = {file.name: file for file in traces.iterdir()}
+        return ended.returncode, ended.stdout, ended.stderr, left
+
+    for number, (options, variables) in enumerate(
+        [((), {"PYTHONPATH": "."}), (("-I",), {}), (("-E",), {}), ((), {"PYTHONPATH": ""})], 1
+    ):
+        code, out, err, left = run(*options, **variables)
+        assert (code, out, err) == (0, "done\n", ""), (options, variables)
+        # A mark for the recorder, and what the process left, once.
+        assert len(left) == 2 * number, left
+        steps = [file for name, file in left.items() if name[0].isdigit()]
+        assert all(len((folder / "steps.csv").read_text().splitlines()) == 2 for folder in steps)
+    # With the search path of the run there is nothing to mark, and all begins once.
+    code, out, err, left = run()
+    assert (code, out, err, len(left)) == (0, "done\n", "", 9), left
+    # Without a run nothing of it is loaded; a package that is broken harms nothing.
+    program.write_text("import sys\nprint('jouletree' in sys.modules)\n")
+    environment = {name: value for name, value in environment.items() if not name.startswith("JOULETREE_")}
+    assert run("-I")[:3] == (0, "False\n", "")
+    (site / "jouletree").unlink()
+    (site / "jouletree").mkdir()
+    (site / "jouletree" / "__init__.py").write_text("raise SystemError('broken')\n")
+    environment = environment_of(traces)
+    assert run("-I")[:3] == (0, "False\n", "")

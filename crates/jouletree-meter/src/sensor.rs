@@ -92,6 +92,16 @@ pub struct Bounds {
     pub high: f64,
 }
 
+/// From the ends of a normal 90 % interval to those of the 95 % interval.
+const FROM_90_TO_95: f64 = 1.96 / 1.645;
+
+impl Bounds {
+    /// The factors that lead to the ends of the 95 % interval, which is the one that people are shown.
+    pub fn at_95(self) -> Bounds {
+        Bounds { low: self.low.powf(FROM_90_TO_95), high: self.high.powf(FROM_90_TO_95) }
+    }
+}
+
 /// Why a reading failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {

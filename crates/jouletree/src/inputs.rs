@@ -119,7 +119,7 @@ pub fn power(
     for file in &files {
         let input = read_power(file)?;
         if file.is_dir() {
-            warnings.extend(recorded::warnings(&RunFolder::open(file)?));
+            warnings.extend(recorded::lasting_warnings(&RunFolder::open(file)?));
         }
         for metered in metered(input, file, rule, hold, &mut warnings)? {
             let known =

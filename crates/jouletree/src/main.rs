@@ -37,6 +37,7 @@ mod inputs;
 mod inspect;
 mod json;
 mod launch;
+mod left;
 mod live;
 mod markdown;
 mod meters;

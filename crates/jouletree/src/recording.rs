@@ -15,8 +15,10 @@ use jouletree_model::Nanos;
 use jouletree_run::{JournalWriter, RecordingHeader, RunFolder};
 
 use crate::launch::{Environment, Launched};
+use crate::left;
 use crate::live::Outputs;
 use crate::reader::{Granted, Reader};
+use crate::run::Unfollowed;
 use crate::signals::{self, Listener};
 use crate::windows::{self, Windows};
 
@@ -136,6 +138,13 @@ pub struct Recording {
     windows: Option<Windows>,
     /// Shows what is counted while it goes on.
     publisher: Option<Publisher>,
+    /// The process of the command, and those of its tree that live; none where another namespace numbers them.
+    command: Option<u32>,
+    processes: Vec<u32>,
+    is_numbered_alike: bool,
+    proc: PathBuf,
+    /// Looks for processes whose operations are not recorded.
+    unfollowed: Option<Unfollowed>,
     /// Why nothing more is recorded.
     trouble: Option<anyhow::Error>,
 }
@@ -162,7 +171,24 @@ impl Recording {
         let journal = JournalWriter::create(output, &header)?;
         let windows = subject.socket().and_then(|socket| Windows::at(socket, feed.as_ref(), period).ok());
         let publisher = outputs.begin(feed.as_ref(), period, subject.pid().is_some());
-        Ok(Recording { feed, journal, windows, publisher, trouble: None })
+        let command = matches!(subject, Subject::Command(..)).then(|| subject.pid()).flatten();
+        Ok(Recording {
+            feed,
+            journal,
+            windows,
+            publisher,
+            command,
+            processes: Vec::new(),
+            is_numbered_alike: false,
+            proc: roots.proc.clone(),
+            unfollowed: None,
+            trouble: None,
+        })
+    }
+
+    /// Has the processes of the command looked at.
+    pub fn look_for(&mut self, unfollowed: Unfollowed) {
+        self.unfollowed = Some(unfollowed);
     }
 
     /// Lets others read the run folder, if they may.
@@ -204,6 +230,7 @@ impl Recording {
             Ok(Next::Batch(batch)) => {
                 self.windows.iter().for_each(|windows| windows.take(&batch));
                 self.publisher.iter_mut().for_each(|publisher| publisher.take(&batch));
+                self.note(&batch.processes);
                 self.journal.append(&batch).map(|()| true).map_err(Into::into)
             }
             Ok(Next::NothingYet) => Ok(true),
@@ -215,6 +242,16 @@ impl Recording {
             self.trouble = Some(error);
             false
         })
+    }
+
+    /// Notes the processes of the command.
+    fn note(&mut self, processes: &[u32]) {
+        let Some(command) = self.command else { return };
+        self.is_numbered_alike |= processes.contains(&command);
+        if self.is_numbered_alike {
+            processes.clone_into(&mut self.processes);
+            self.unfollowed.iter_mut().for_each(|unfollowed| unfollowed.look(processes));
+        }
     }
 
     /// Takes what is left and makes a run of it.
@@ -230,6 +267,9 @@ impl Recording {
         drop(self.windows);
         self.publisher.into_iter().for_each(Publisher::finish);
         let mut ending = self.feed.ending();
+        if status.is_some() {
+            ending.remarks.extend(left::running(&self.proc, &self.processes));
+        }
         let trouble = self.trouble.map(|error| format!("recording ended before its subject did: {error:#}"));
         ending.remarks.extend(trouble.clone());
         match self.journal.finish(&ending, status.map(Into::into)) {

@@ -30,7 +30,7 @@ pub fn run(arguments: &ShowArgs) -> Result<Outcome> {
     };
     print(&text)?;
     let warnings = match run.manifest().recording {
-        Some(_) => recorded::warnings(&run),
+        Some(_) => recorded::lasting_warnings(&run),
         None => footprint.warnings,
     };
     print_warnings(&warnings);

@@ -63,8 +63,34 @@ fn what_calls_of_a_run_used() {
     assert!(table.contains("0 of 4 calls began at rest; 0.0 s were waited in all"), "{table}");
     assert!(table.contains("#1 was not at rest after 0.0 s: host/cpu:0: 56.0 °C, over the limit of 55.0 °C"));
     let csv = run(["calls", &run_folder, "--format", "csv"]).ok();
-    assert_eq!((csv.lines().count(), csv.lines().next().unwrap().split(',').count()), (9, 32));
+    assert_eq!((csv.lines().count(), csv.lines().next().unwrap().split(',').count()), (9, 33));
     assert!(run(["calls", &run_folder, "--format", "markdown"]).ok().starts_with("| # | call |"));
+}
+
+/// Calls have the energy of their own process tree; the machine's is for those who ask for it, and FECoM's rule.
+#[test]
+fn calls_have_the_energy_of_their_tree() {
+    let files = Files::new();
+    let path = files.path("called");
+    called::called_run_of_a_tree(Path::new(&path), 0.25);
+    let tree = rows([&path]);
+    assert_eq!((text(&tree[0], "device"), text(&tree[0], "energy")), ("host/cpu:0", "tree"));
+    near(&tree[0], "gross_j", 400.0, 1e-6);
+    near(&tree[0], "exclusive_j", 180.0, 1e-6);
+    // FECoM's rule beside it is about the machine.
+    near(&tree[0], "other_net_j", 1350.0, 1.0);
+    assert!(tree[4..].iter().all(|gpu| gpu["energy"] == "device"), "{tree:?}");
+    let device = rows([&path, "--energy", "device"]);
+    near(&device[0], "gross_j", 1600.0, 1e-6);
+    assert_eq!(text(&device[0], "energy"), "device");
+    let fecom = rows([&path, "--window", "fecom"]);
+    near(&fecom[0], "net_j", 1350.0, 1.0);
+    let functions = rows([&path, "--by", "function"]);
+    let fit = functions.iter().find(|row| row["function"] == "tensorflow.keras.Sequential.fit").unwrap();
+    // 400 J and 2 s at a quarter of 120 W.
+    near(fit, "mean_j", (400.0 + 60.0) / 2.0, 0.1);
+    let project = &rows([&path, "--by", "project"])[0];
+    near(project, "whole_j", 0.25 * (2.0 * 120.0 + 4.0 * 220.0 + 4.0 * 120.0 + 5.0 * 60.0 + 2.0 * 120.0), 0.2);
 }
 
 #[test]

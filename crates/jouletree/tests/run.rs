@@ -212,6 +212,61 @@ fn what_cannot_be_recorded_is_said() {
     assert!(shown.code == 0 && shown.stdout.contains("no operation was recorded"), "{}", shown.stdout);
 }
 
+/// A program that looks to the recorder as if it had loaded PyTorch, and the shell that starts it in some way.
+const LIKE_TORCH: &str = "import mmap, time\nwith open('libtorch_cpu.so', 'wb+') as f:\n    f.write(b'x' * 4096); f.flush()\n    \
+                          m = mmap.mmap(f.fileno(), 0)\n    time.sleep(2.5)\n";
+
+#[test]
+fn a_python_that_is_not_followed_is_reported_with_the_remedy() {
+    for (start, why) in [
+        ("PYTHONPATH=. python3 train.py", Some("PYTHONPATH was replaced; use PYTHONPATH=.:$PYTHONPATH")),
+        ("env -i \"$(command -v python3)\" train.py", Some("its environment was cleared")),
+        ("python3 -I train.py", Some("python -I ignores PYTHONPATH")),
+        ("PYTHONPATH=.:$PYTHONPATH python3 train.py", None),
+    ] {
+        let place = Place::new();
+        fs::write(place.path("train.py"), LIKE_TORCH).unwrap();
+        let mut command = place.run(&[], "");
+        let script = place.path("start.sh");
+        fs::write(&script, start).unwrap();
+        command = of_shell(&command, &script);
+        let ran = ended(command.output().unwrap());
+        assert_eq!(ran.code, 0, "{start}: {}", ran.stderr);
+        assert!(!ran.stderr.contains("--summarize"), "{start}: {}", ran.stderr);
+        let expected = why.unwrap_or("no step of PyTorch, TensorFlow, JAX or ONNX Runtime was seen");
+        assert!(ran.stderr.contains(expected), "{start}: {}", ran.stderr);
+        assert_eq!(ran.stderr.contains("(`train.py`) used PyTorch but"), why.is_some(), "{start}: {}", ran.stderr);
+    }
+}
+
+/// The same command with a shell's script in place of a Python program.
+fn of_shell(command: &Command, script: &Path) -> Command {
+    let mut shell = Command::new(command.get_program());
+    shell.args(command.get_args().take_while(|word| *word != "--")).args(["--", "sh"]).arg(script);
+    let variables = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    shell.envs(variables).current_dir(command.get_current_dir().unwrap());
+    shell
+}
+
+#[test]
+fn processes_that_outlive_the_command_are_named() {
+    let place = Place::new();
+    let script = place.path("start.sh");
+    let pid = place.path("pid");
+    fs::write(&script, format!("sleep 60 > /dev/null 2>&1 &\necho $! > {}\nsleep 0.5\n", pid.display())).unwrap();
+    let ran = ended(of_shell(&place.run(&[], ""), &script).output().unwrap());
+    let pid: i32 = fs::read_to_string(pid).unwrap().trim().parse().unwrap();
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("1 process of the command still runs"), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("sleep (pid {pid})")), "{}", ran.stderr);
+    // Helpers that end with their program are not worth a word.
+    let place = Place::new();
+    let ran =
+        place.ran(&["-q"], "import multiprocessing as m\np = m.Process(target=print)\np.start(); p.join()\n");
+    assert!(!ran.stderr.contains("still run"), "{}", ran.stderr);
+}
+
 #[test]
 fn the_session_of_a_program_is_given_its_input() {
     use std::io::Write;

@@ -101,7 +101,7 @@ fn the_next_call_does_not_learn_idling_from_a_tail() {
     let series = readings(&pieces, 0.5, 80.0, up_and_down());
     let meter = Meter::new(&series, rule());
     let busy = [range(30.0, 40.0), range(50.0, 55.0)];
-    let occupied = crate::calls::occupied(&meter, &busy, Nanos(0));
+    let occupied = crate::calls::occupied(&meter, &busy, &[], Nanos(0));
     assert_eq!(occupied, [range(30.0, 44.0), range(50.0, 55.0)]);
     let quiet = crate::calls::quiet(&occupied, Nanos(0), at(50.0), rule().baseline);
     assert_eq!(quiet, [range(44.0, 50.0), range(16.0, 30.0)]);

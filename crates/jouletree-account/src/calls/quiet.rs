@@ -27,24 +27,41 @@ pub fn quiet(busy: &[TimeRange], since: Nanos, before: Nanos, length: Nanos) -> 
     found
 }
 
-/// When calls, given as `busy` stretches in order, and the tails after them have their device; `since` is when its power
-/// is first known. Each tail is told from the level of the time that is left before it.
-pub fn occupied(meter: &Meter<'_>, busy: &[TimeRange], since: Nanos) -> Vec<TimeRange> {
-    let mut occupied: Vec<TimeRange> = Vec::with_capacity(busy.len());
+/// When calls, given as `busy` stretches in order, and the tails after them have their device, or the program is `active`
+/// between calls, in order as well; `since` is when the power is first known. Each tail is told from the level of the time
+/// that is left before it.
+pub fn occupied(meter: &Meter<'_>, busy: &[TimeRange], active: &[TimeRange], since: Nanos) -> Vec<TimeRange> {
+    let mut occupied: Vec<TimeRange> = Vec::with_capacity(busy.len() + active.len());
+    let mut active = active.iter().copied().peekable();
     for (number, range) in busy.iter().enumerate() {
+        while let Some(before) = active.next_if(|active| active.start <= range.start) {
+            join(&mut occupied, before);
+        }
         let free = quiet(&occupied, since, range.start, meter.rule().baseline);
         let next = busy.get(number + 1).map(|next| next.start);
         let tail = meter.net(*range, &free, next).tail;
         let end = tail.map_or(range.end, |tail| tail.range.end);
         match occupied.last_mut() {
             // A gap without a whole reading tells nothing of idling, and there may be a million of them.
-            Some(last) if !meter.has_reading(TimeRange { start: last.end, end: range.start }) => {
+            Some(last)
+                if range.start <= last.end
+                    || !meter.has_reading(TimeRange { start: last.end, end: range.start }) =>
+            {
                 last.end = last.end.max(end);
             }
-            _ => occupied.push(TimeRange { end, ..*range }),
+            _ => join(&mut occupied, TimeRange { end, ..*range }),
         }
     }
+    active.for_each(|after| join(&mut occupied, after));
     occupied
+}
+
+/// Adds a stretch that begins no earlier than the last one.
+fn join(stretches: &mut Vec<TimeRange>, next: TimeRange) {
+    match stretches.last_mut() {
+        Some(last) if next.start <= last.end => last.end = last.end.max(next.end),
+        _ => stretches.push(next),
+    }
 }
 
 #[cfg(test)]
@@ -77,7 +94,19 @@ mod tests {
         // A thousand short calls, a reading apart from two more.
         let many = (0..1000).map(|n| range(2000 + 3 * n, 2002 + 3 * n));
         let busy: Vec<TimeRange> = many.chain([range(5201, 5210), range(5290, 5299)]).collect();
-        assert_eq!(occupied(&meter, &busy, Nanos(0)), [range(2000, 4999), range(5201, 5299)]);
+        assert_eq!(occupied(&meter, &busy, &[], Nanos(0)), [range(2000, 4999), range(5201, 5299)]);
+    }
+
+    #[test]
+    fn what_the_program_does_between_calls_is_no_quiet_time() {
+        let mut series = EnergySeries::default();
+        (0..100).for_each(|n| series.push(Nanos(n * 100), Joules(n as f64), false).unwrap());
+        let meter = Meter::new(&series, NetRule::for_class(DeviceClass::Cpu));
+        let busy = [range(2000, 3000), range(5000, 6000)];
+        let active = [range(0, 1000), range(1500, 2500), range(4000, 4500), range(5500, 7000)];
+        let all = occupied(&meter, &busy, &active, Nanos(0));
+        assert_eq!(all, [range(0, 1000), range(1500, 3000), range(4000, 4500), range(5000, 7000)]);
+        assert_eq!(super::quiet(&all, Nanos(0), Nanos(5000), Nanos(1200)), [range(4500, 5000), range(3300, 4000)]);
     }
 
     #[test]

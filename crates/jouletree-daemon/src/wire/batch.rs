@@ -19,6 +19,7 @@ pub fn pack(batch: &Batch) -> Vec<u8> {
         gpus: (!batch.gpus.is_empty()).then(|| log::gpus(&batch.gpus)),
         anchors: batch.anchors.iter().map(anchor).collect(),
         incidents: batch.incidents.iter().map(incident).collect(),
+        processes: batch.processes.clone(),
     };
     message.encode_to_vec()
 }
@@ -34,6 +35,7 @@ pub fn unpack(number: u64, lost: u64, bytes: &[u8]) -> Result<Batch, WireError> 
         gpus: message.gpus.map(|gpus| log::gpus_from(&gpus)).transpose()?.unwrap_or_default(),
         anchors: message.anchors.iter().map(anchor_from).collect(),
         incidents: message.incidents.into_iter().map(incident_from).collect::<Result<_, _>>()?,
+        processes: message.processes,
         lost,
     })
 }

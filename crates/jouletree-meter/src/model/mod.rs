@@ -121,11 +121,11 @@ impl Sensor for ModelSensor {
     }
 
     fn remarks(&self) -> Vec<String> {
-        let Some(Bounds { low, high }) = self.info.quality.bounds else {
+        let Some(Bounds { low, high }) = self.info.quality.bounds.map(Bounds::at_95) else {
             return vec!["estimated from the powers that were given; nobody knows how far it is off".to_owned()];
         };
         vec![format!(
-            "estimated: nine times in ten the truth lies between {low:.2} and {high:.2} times the figure"
+            "estimated: the truth lies between {low:.2} and {high:.2} times the figure in 95 of 100 cases"
         )]
     }
 }

@@ -67,7 +67,8 @@ impl fmt::Display for What {
             What::Still(time) => write!(f, "its count has not moved for {time}"),
             What::Moves => f.write_str("its count moves again"),
             What::Late { missed, worst } => {
-                write!(f, "{missed} readings were skipped because the system was busy, up to {worst} at once")
+                let readings = if *missed == 1 { "reading was" } else { "readings were" };
+                write!(f, "{missed} {readings} skipped because the system was busy, for up to {worst} at once")
             }
             What::ClockStep(by) if *by < Nanos(0) => write!(f, "the clock was set back by {}", Nanos(0) - *by),
             What::ClockStep(by) => write!(f, "the clock was set forward by {by}"),

@@ -19,12 +19,10 @@
 use jouletree_model::{EnergySeries, Joules, Nanos, TimeRange};
 
 use super::course_shown;
-use crate::SensorInfo;
+use crate::{Bounds, SensorInfo};
 
 /// Standard deviations to the ends of an interval that holds in 95 of 100 cases.
 const TO_95: f64 = 1.96;
-/// The same from the ends of one that holds in 90 of 100 cases, as sensors give it.
-const FROM_90_TO_95: f64 = 1.96 / 1.645;
 /// The part of a change of power that counts as unsure: chosen, not derived, and held to account by the test that plays
 /// a thousand random scripts.
 const UNSURE_PART: f64 = 0.35;
@@ -141,13 +139,13 @@ impl Windows {
 
 impl Unsure {
     pub(crate) fn of(info: &SensorInfo) -> Unsure {
-        let bounds = info.quality.bounds.map_or((1.0, 1.0), |bounds| (bounds.low, bounds.high));
+        let bounds = info.quality.bounds.map_or(Bounds { low: 1.0, high: 1.0 }, Bounds::at_95);
         Unsure {
             tick: info.period.seconds(),
             step: info.step.max(1.0) * 1e-6,
             shown: course_shown(info.period).seconds(),
             unseen: info.quality.coverage.map_or(0.0, |seen| (1.0 - seen).clamp(0.0, 1.0)),
-            factors: (bounds.0.powf(FROM_90_TO_95), bounds.1.powf(FROM_90_TO_95)),
+            factors: (bounds.low, bounds.high),
         }
     }
 

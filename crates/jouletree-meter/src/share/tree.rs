@@ -102,6 +102,11 @@ impl Tree {
         self.members.keys().copied()
     }
 
+    /// Its processes that live.
+    pub fn living(&self) -> impl Iterator<Item = u32> {
+        self.members.iter().filter(|(_, member)| !member.line.is_zombie).map(|(pid, _)| *pid)
+    }
+
     /// How many threads it had at the last look.
     pub fn threads(&self) -> usize {
         self.members.values().map(|member| member.threads.len()).sum()

@@ -25,6 +25,8 @@ pub struct Batch {
     pub anchors: Vec<Anchor>,
     /// What happened.
     pub incidents: Vec<Incident>,
+    /// The processes of the tree that live, the first thousand; none when no process is watched.
+    pub processes: Vec<u32>,
     /// Samples of this session that were lost before this batch because nobody took them.
     pub lost: u64,
 }

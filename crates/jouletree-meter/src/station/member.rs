@@ -19,6 +19,9 @@ const RESOURCES: Nanos = Nanos(120_000_000);
 /// Ticks of the processors are 10 ms long: shares over a shorter time than this say too little.
 const SHORTEST_SHARE: Nanos = Nanos(50_000_000);
 
+/// So many processes are named in a batch.
+const MOST_PROCESSES: usize = 1000;
+
 /// One session of a station.
 pub(super) struct Member {
     pub id: u64,
@@ -136,7 +139,10 @@ impl Member {
             let time = share.cpu_time();
             self.batch.resources.extend(resources.poll(now, share.time().tree(), time));
         }
-        self.queue.set_over(share.time().tree().is_over());
+        let tree = share.time().tree();
+        self.batch.processes.clear();
+        self.batch.processes.extend(tree.living().take(MOST_PROCESSES));
+        self.queue.set_over(tree.is_over());
     }
 
     /// When shares can be told next, however much somebody hurries.

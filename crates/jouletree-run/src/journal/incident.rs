@@ -6,10 +6,14 @@ use arrow_array::types::{Int64Type, UInt16Type, UInt64Type};
 use arrow_array::{ArrayRef, StringArray};
 use arrow_schema::DataType::{self, Int64, UInt16, UInt64, Utf8};
 use jouletree_meter::Mono;
-use jouletree_meter::sampler::Incident;
+use jouletree_meter::sampler::{Incident, What};
+use jouletree_model::Nanos;
 
 use super::row::{Columns, Row, cell, column, optional};
 use super::samples::is_instant;
+
+/// The word of incidents that tell skipped readings.
+const LATE: &str = "late";
 
 /// An incident in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,8 +27,20 @@ pub(crate) struct IncidentRow {
 
 impl From<&Incident> for IncidentRow {
     fn from(incident: &Incident) -> IncidentRow {
-        let text = incident.what.to_string();
+        // Numbers, which are summed up at the end.
+        let text = match &incident.what {
+            What::Late { missed, worst } => format!("{missed} {}", worst.0),
+            what => what.to_string(),
+        };
         IncidentRow { at: incident.at, sensor: incident.sensor, kind: incident.what.word().to_owned(), text }
+    }
+}
+
+impl IncidentRow {
+    /// How many readings were skipped and the longest delay, if it is about that.
+    pub(crate) fn late(&self) -> Option<(u64, Nanos)> {
+        let (missed, worst) = self.text.split_once(' ').filter(|_| self.kind == LATE)?;
+        Some((missed.parse().ok()?, Nanos(worst.parse().ok()?)))
     }
 }
 

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use jouletree_meter::resources::ResourceSample;
+use jouletree_meter::sampler::What;
 use jouletree_meter::share::ShareSample;
 use jouletree_meter::station::GpuSample;
 use jouletree_meter::{Anchor, Anchors, Mono};
@@ -183,9 +184,18 @@ fn incidents(
     warnings: &mut Vec<Warning>,
 ) -> (Vec<IncidentRecord>, u64) {
     let (mut told, mut left_out) = (Vec::new(), 0);
+    // One incident for all readings that were skipped, where the first of them was.
+    let (mut late, mut skipped, mut longest) = (None, 0_u64, Nanos(0));
     let mut stream = StreamIn::<IncidentRow>::open(run);
     while let Some(rows) = stream.next() {
         for row in rows {
+            if let Some((missed, worst)) = row.late() {
+                (skipped, longest) = (skipped.saturating_add(missed), longest.max(worst));
+                if late.is_some() {
+                    continue;
+                }
+                late = Some(told.len());
+            }
             if told.len() >= MOST_INCIDENTS {
                 left_out += 1;
                 continue;
@@ -199,6 +209,9 @@ fn incidents(
                 message: row.text,
             });
         }
+    }
+    if let Some(late) = late.and_then(|place: usize| told.get_mut(place)) {
+        late.message = What::Late { missed: skipped, worst: longest }.to_string();
     }
     warnings.extend(stream.warning(run));
     (told, left_out)

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use jouletree_run::EnergyOf;
 
-use crate::cli::Format;
+use crate::cli::{EnergyArg, Format};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -33,6 +34,9 @@ pub struct CallsArgs {
     /// Which time and which baseline a call has
     #[arg(long, value_enum, default_value = "exact")]
     pub window: WindowRule,
+    /// Whose energy counts: by default the process tree's, and the machine's with `--window fecom`
+    #[arg(long, value_enum)]
+    pub energy: Option<EnergyArg>,
     /// How the result is written
     #[arg(long, value_enum, default_value = "table")]
     pub format: Format,
@@ -71,4 +75,15 @@ pub enum WindowRule {
     Exact,
     /// FECoM's: the samples nearest its stamps, the last of them left out; the last call of a name counts
     Fecom,
+}
+
+impl CallsArgs {
+    /// Whose energy counts. FECoM's rule is about the machine.
+    pub fn energy_of(&self) -> EnergyOf {
+        match (self.energy, self.window) {
+            (Some(energy), _) => energy.into(),
+            (None, WindowRule::Exact) => EnergyOf::Tree,
+            (None, WindowRule::Fecom) => EnergyOf::Device,
+        }
+    }
 }

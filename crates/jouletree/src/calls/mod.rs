@@ -12,8 +12,8 @@ mod sites;
 
 use anyhow::{Result, bail};
 use jouletree_account::calls::compare::{self, Choice};
-use jouletree_run::RunFolder;
 use jouletree_run::fecom::{self, FecomData};
+use jouletree_run::{EnergyOf, RunFolder};
 
 pub use args::{CallsArgs, EXAMPLES};
 use args::{CallsBy, WindowRule};
@@ -41,7 +41,7 @@ pub fn run(arguments: &CallsArgs) -> Result<Outcome> {
 /// The calls of a run by the lines that make them.
 pub fn by_site(run: &RunFolder) -> Result<Page> {
     let mut measured = Measured::new(WindowRule::Exact);
-    of_run::add(&mut measured, run, 0)?;
+    of_run::add(&mut measured, run, 0, EnergyOf::Tree)?;
     let mut page = sites::page(&sites::rows(&measured), SITES);
     pages::waits(&measured.rows()).into_iter().for_each(|told| page.words(told));
     Ok(page)
@@ -64,7 +64,7 @@ fn read(arguments: &CallsArgs) -> Result<Measured> {
         }
     }
     for (number, run) in runs.iter().enumerate() {
-        of_run::add(&mut measured, run, number)?;
+        of_run::add(&mut measured, run, number, arguments.energy_of())?;
     }
     of_fecom::add(&mut measured, data)?;
     Ok(measured)

@@ -64,6 +64,7 @@ fn of_samples(record: &FecomRecord, sampled: &SampledPower, window: WindowRule) 
         call: record.call,
         function: record.function.clone(),
         device: sampled.device.to_string(),
+        energy: "device",
         duration_s: range.duration().seconds(),
         input_bytes: input,
         ..CallRow::default()
@@ -96,6 +97,7 @@ fn of_row(row: FecomRow, window: WindowRule) -> MeasuredCall {
         call: row.call,
         function: row.function.clone(),
         device: row.device.to_string(),
+        energy: "device",
         duration_s: row.duration.seconds(),
         samples: row.samples,
         gross_j: row.gross.map(|gross| gross.0),

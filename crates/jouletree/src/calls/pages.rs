@@ -45,6 +45,9 @@ pub fn calls(rows: &[CallRow], arguments: &CallsArgs) -> Page {
         };
         let net = match (&row.below_resolution, row.resolution_j) {
             (Some(_), Some(resolution)) => Cell::from(format!("< {resolution:.3}")).styled(colour::quiet()),
+            (None, None) if row.net_j.is_none() && row.gross_j.is_some() => {
+                Cell::from("unknown").styled(colour::quiet())
+            }
             _ => thousandths(row.net_j),
         };
         table.row(vec![
@@ -71,8 +74,9 @@ pub fn calls(rows: &[CallRow], arguments: &CallsArgs) -> Page {
     waits(rows).into_iter().for_each(|told| page.words(told));
     let told = match arguments.window {
         WindowRule::Exact => {
-            "net is what was used beyond idling before the call, ± what it may be off by in 95 of 100 cases; < is below \
-             resolution; the other rule is FECoM's (--window fecom)"
+            "gross is what the process tree used, or all of the device with --energy device; net is gross beyond idling before \
+             the call, ± what it may be off by in 95 of 100 cases, and unknown where the program did not rest before it; < is \
+             below resolution; the other rule is FECoM's, about the whole device (--window fecom)"
         }
         WindowRule::Fecom => "by FECoM's rule; the other rule is the exact one (--window exact)",
     };

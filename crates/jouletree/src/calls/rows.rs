@@ -19,6 +19,8 @@ pub struct CallRow {
     pub thread: Option<u64>,
     pub parent: Option<u64>,
     pub device: String,
+    /// Whose energy it is: that of the process `tree`, or all of the `device`.
+    pub energy: &'static str,
     pub duration_s: f64,
     pub samples: u64,
     pub gross_j: Option<f64>,

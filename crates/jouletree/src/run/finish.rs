@@ -6,12 +6,12 @@ use std::path::Path;
 use anyhow::Result;
 use jouletree_account::{Metered, Rule, Semantics, account as align};
 use jouletree_carbon::Intensity;
-use jouletree_model::Footprint;
+use jouletree_model::{Footprint, Warning};
 use jouletree_run::{Accounting, EnergyOf, RunContents, RunFolder, accounted};
 
 use super::called;
 use super::gather::gather;
-use super::{RunArgs, TRACES, shown};
+use super::{Level, RunArgs, TRACES, shown};
 use crate::carbon::of_run;
 use crate::page::Look;
 use crate::recording::shared;
@@ -37,6 +37,9 @@ pub fn account(run: &RunFolder, arguments: &RunArgs, intensity: Option<&Intensit
     if !arguments.quiet {
         eprint!("\n{}", show::run_report(&run, &footprint)?.written(Look::of_stderr()));
         let path = shown(run.path());
+        if footprint.energies.is_empty() && matches!(arguments.level(), Level::Op | Level::Module) {
+            eprintln!("\n{}", nothing_recorded(&run));
+        }
         let (has_calls, libraries) = (!run.read_calls()?.is_empty(), arguments.called());
         if has_calls {
             eprint!("\n{}", crate::calls::by_site(&run)?.written(Look::of_stderr()));
@@ -52,11 +55,26 @@ pub fn account(run: &RunFolder, arguments: &RunArgs, intensity: Option<&Intensit
         if reported.is_ok() {
             eprintln!("\nreport: {}", shown(&run.path().join(report::NAME)));
         }
-        let more = if has_calls { format!("calls {path}") } else { format!("show {path} --by op --summarize") };
+        let more = match footprint.energies.is_empty() {
+            _ if has_calls => format!("calls {path}"),
+            // Where no operation was recorded there is none to show.
+            true => format!("show {path} --by device"),
+            false => format!("show {path} --by op --summarize"),
+        };
         eprintln!("kept in {path}; more with: jouletree {more}");
     }
     print_warnings(&recorded::warnings(&run));
     Ok(())
+}
+
+/// Why there are no operations, as far as the processes of the run tell.
+fn nothing_recorded(run: &RunFolder) -> String {
+    let about = |warning: &Warning| warning.source.starts_with("process ");
+    let why = match run.manifest().warnings.iter().any(about) {
+        true => "the warnings below say why",
+        false => "no step of PyTorch, TensorFlow, JAX or ONNX Runtime was seen; docs/run.md says what a step is",
+    };
+    format!("no operation was recorded: {why}")
 }
 
 /// Opens a run; one whose recorder was killed before it could account is accounted first.

@@ -10,6 +10,7 @@ mod gather;
 mod package;
 mod stable;
 mod told;
+mod unfollowed;
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -26,10 +27,12 @@ use crate::reader::Reader;
 use crate::recording::{Recording, Subject, default_output};
 use crate::windows::Resting;
 use package::Package;
+use unfollowed::Needed;
 
 pub use args::{EXAMPLES, Level, RunArgs};
 pub use called::sources;
 pub use finish::opened;
+pub use unfollowed::Unfollowed;
 
 /// How often meters are read, and how often a model is asked, when nobody says.
 const METERED: Nanos = Nanos(4_000_000);
@@ -74,6 +77,9 @@ pub fn run(arguments: &RunArgs) -> Result<ExitCode> {
         .mode(0o700)
         .create(&traces)
         .with_context(|| format!("cannot create {}", traces.display()))?;
+    if let Some(start) = start_folder(&environment).filter(|_| arguments.level() != Level::Process) {
+        recording.look_for(Unfollowed::new(&roots.proc, Needed { traces, start }));
+    }
     say(arguments, || format!("recording to {}", shown(&output)));
     subject.go()?;
     let status = recording.follow(&mut subject, None)?;
@@ -136,6 +142,11 @@ fn environment(arguments: &RunArgs, output: &Path, package: Option<&(Package, Os
         environment.insert("JOULETREE_STAGE", stage.into());
     }
     environment
+}
+
+/// The first folder on the search path, by which Python finds the package.
+fn start_folder(environment: &Environment) -> Option<PathBuf> {
+    env::split_paths(environment.get("PYTHONPATH")?).next()
 }
 
 /// A folder named after the script rather than after Python.

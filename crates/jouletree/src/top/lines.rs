@@ -57,7 +57,7 @@ fn device(row: &DeviceRow, elapsed: Nanos) -> String {
         if row.known > Nanos(0) { format!(", {} on average", row.energy / row.known) } else { String::new() };
     let interval = row.interval.zip(row.power).filter(|(_, power)| power.0 > 0.0).map(|((low, high), power)| {
         let times = |end: f64| Joules(row.energy.0 * end / power.0);
-        format!(", nine times in ten {} … {}", times(low.0), times(high.0))
+        format!(", 95 %: {} … {}", times(low.0), times(high.0))
     });
     // The first and the last reading are never at the very ends.
     let missing = elapsed - row.known;
@@ -92,10 +92,7 @@ mod tests {
     #[test]
     fn the_summary_balances_in_words() {
         let text = summary(&estimated_view());
-        assert!(
-            text.contains("cpu:0: 488 J estimated, nine times in ten 244 J … 731 J, 12.5 W on average\n"),
-            "{text}"
-        );
+        assert!(text.contains("cpu:0: 488 J estimated, 95 %: 244 J … 731 J, 12.5 W on average\n"), "{text}");
         let text = summary(&busy_view());
         assert!(text.contains("  of it core: 1.56 kJ measured"), "{text}");
         assert!(

@@ -59,7 +59,7 @@ pub struct DeviceRow {
     pub source: String,
     /// The power over the last second; `None` in a gap.
     pub power: Option<Watts>,
-    /// The interval that holds it nine times in ten, where somebody knows.
+    /// Its 95 % interval, where that is known.
     pub interval: Option<(Watts, Watts)>,
     /// The power of each of the last 60 seconds, the oldest first.
     pub minute: Vec<Option<Watts>>,

@@ -48,13 +48,30 @@ fn series(power: &[(f64, f64)]) -> EnergySeries {
 
 /// Writes the run.
 pub fn called_run(path: &Path) {
+    write(path, &[]);
+}
+
+/// The same where a process tree is known to have used a part of the processor's energy.
+pub fn called_run_of_a_tree(path: &Path, part: f64) {
+    let of_tree = POWER.map(|(until, watts)| (until, if watts > 20.0 { part * watts } else { 0.0 }));
+    let ours = MeteredSeries {
+        device: Device::new(DeviceClass::Cpu, 0),
+        domain: Some("ours".to_owned()),
+        kind: Kind::Derived,
+        series: series(&of_tree),
+    };
+    write(path, &[ours]);
+}
+
+fn write(path: &Path, ours: &[MeteredSeries]) {
     let metered = |class, power: &[(f64, f64)]| MeteredSeries {
         device: Device::new(class, 0),
         domain: None,
         kind: Kind::Measured,
         series: series(power),
     };
-    let power = [metered(DeviceClass::Cpu, &POWER), metered(DeviceClass::Gpu, &[(90.0, 15.0)])];
+    let mut power = vec![metered(DeviceClass::Cpu, &POWER), metered(DeviceClass::Gpu, &[(90.0, 15.0)])];
+    power.splice(1..1, ours.iter().cloned());
     let (trace, footprint) = (Trace::default(), Footprint::default());
     let contents =
         RunContents { accounting: Accounting::default(), trace: &trace, power: &power, footprint: &footprint };

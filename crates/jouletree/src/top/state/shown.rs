@@ -1,5 +1,6 @@
 //! From the state to what is shown of it.
 
+use jouletree_meter::Bounds;
 use jouletree_meter::sampler::Stats;
 use jouletree_model::{DeviceClass, Nanos, Watts};
 
@@ -55,7 +56,7 @@ impl State {
         let info = gauge.info();
         let power = gauge.power(self.now);
         let interval = power
-            .zip(info.quality.bounds)
+            .zip(info.quality.bounds.map(Bounds::at_95))
             .map(|(power, bounds)| (Watts(power.0 * bounds.low), Watts(power.0 * bounds.high)));
         DeviceRow {
             device: info.device.clone(),
