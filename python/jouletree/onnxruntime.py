@@ -5,7 +5,8 @@ profile begins with the session, and ends after a chosen step that no other foll
 the session goes, or when the process ends; a process that is killed before leaves none. All runs until then are
 recorded, chosen or not. A program that switches profiling
 on itself keeps its file, of which a copy is taken. The model is kept beside the profile, for it tells where fused
-operations belong; weights in files of their own are not.
+operations belong; weights in files of their own are not. Steps are planned for each model on its own, and where a
+process runs several models, the operations of each stand below its name: that of its file, or of its graph.
 
 Tried with ONNX Runtime 1.31 on CPUs.
 """
@@ -16,7 +17,7 @@ import functools
 import os
 import time
 import weakref
-from ._session import current, guarded
+from ._session import current, guarded, in_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,15 +32,109 @@ _LARGEST_MODEL = 512 << 20
 _MOST_RUNS = 5000
 #: After a chosen step the profile stays on if another one comes within so many.
 _SOON = 50
+#: What an event takes in a profile, about.
+_EVENT_BYTES = 600
 #: What runs a model.
 _RUNS = ("run", "run_with_iobinding", "run_with_ort_values", "run_with_ortvaluevector")
+
+
+class _Model:
+    """A model that inference sessions run."""
+
+    def __init__(self, key: Any) -> None:
+        self.key = key
+        #: What it is called in this process.
+        self.label = ""
+        #: The file that it is kept in, beside the profiles.
+        self.file: Optional[str] = None
+        #: What was written beside the profiles of its sessions.
+        self.notes: list[tuple[str, str]] = []
+
+    def note(self, path: str, time_base: str, is_root: bool) -> None:
+        """Writes what a profile does not tell: its time base, its model, and the model's name if there are several."""
+        fields = [time_base]
+        if self.file is not None:
+            fields.append(f'"model": {in_json(self.file)}')
+        if is_root:
+            fields.append(f'"root": {in_json(self.label)}')
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("{" + ", ".join(fields) + "}\n")
+
+
+class _Models:
+    """The models of this process."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, _Model] = {}
+        self._labels: set[str] = set()
+
+    def of(self, model: Any) -> Optional[_Model]:
+        """What is known of the model that a session is to be made of, a path or bytes; `None` if it is neither."""
+        try:
+            key = _key_of(model)
+        except (OSError, TypeError, ValueError):
+            # The session says what is wrong.
+            return None
+        return self._known.get(key) or _Model(key)
+
+    def forget_files(self) -> None:
+        """Forgets what is in the folder of the process that this one was forked from."""
+        for model in self._known.values():
+            model.file = None
+            model.notes.clear()
+
+    def made(self, model: _Model, inference: Any) -> None:
+        """Notes that a session was made of a model, which gets its name with the first."""
+        if model.key in self._known:
+            return
+        model.label = self._new_label(model.key, inference)
+        self._labels.add(model.label)
+        self._known[model.key] = model
+        if len(self._known) == 2:
+            # Profiles that have ended were the only model's.
+            for known in self._known.values():
+                for path, time_base in known.notes:
+                    known.note(path, time_base, True)
+
+    def are_several(self) -> bool:
+        return len(self._known) > 1
+
+    def _new_label(self, key: Any, inference: Any) -> str:
+        folder = ""
+        if key[0] == "file":
+            folder, name = os.path.split(key[1])
+            label = os.path.splitext(name)[0]
+            folder = os.path.basename(folder)
+        else:
+            label = inference.get_modelmeta().graph_name
+        label = label.replace("/", "_") or "model"
+        if label in self._labels and folder:
+            label = f"{label} ({folder})"
+        number, unique = 1, label
+        while unique in self._labels:
+            number += 1
+            unique = f"{label} ({number})"
+        return unique
+
+
+def _key_of(model: Any) -> Any:
+    """What tells one model from another."""
+    if isinstance(model, bytes):
+        return ("bytes", len(model), hash(model))
+    path = os.path.realpath(os.fspath(model))
+    about = os.stat(path)
+    return ("file", path, about.st_size, about.st_mtime_ns)
 
 
 class _Profile:
     """The profile of one inference session."""
 
-    def __init__(self, session: Session, prefix: Optional[str]) -> None:
+    def __init__(self, session: Session, prefix: Optional[str], model: _Model, models: _Models) -> None:
         self._session = session
+        self._model = model
+        self._models = models
+        #: Whether a run was made that is to be recorded.
+        self.is_chosen = False
         #: Where the file goes; `None` if the program has asked for its own.
         self._prefix = prefix
         self._runtime: Any = None
@@ -74,8 +169,13 @@ class _Profile:
     def end(self) -> None:
         """Ends the profile and takes its file in."""
         runtime, self._runtime = self._runtime, None
-        if runtime is not None:
-            self._take(runtime.end_profiling())
+        if runtime is None:
+            return
+        began = time.time_ns()
+        written = runtime.end_profiling()
+        events = os.path.getsize(written) // _EVENT_BYTES if os.path.isfile(written) else 0
+        self._take(written)
+        self._session.cost(began, time.time_ns(), events)
 
     def ended_by_the_program(self, path: str) -> None:
         """Takes in a copy of the file that the program has asked for."""
@@ -105,15 +205,16 @@ class _Profile:
             _copy(written, path)
         else:
             os.replace(written, path)
-        with open(path[: -len(".json")] + ".meta.json", "w", encoding="utf-8") as file:
-            file.write(self._time_base())
+        note = (path[: -len(".json")] + ".meta.json", self._time_base())
+        self._model.notes.append(note)
+        self._model.note(*note, self._models.are_several())
         self._session.wrote(path)
 
     def _time_base(self) -> str:
         # On some systems ONNX Runtime tells the time since the machine's start, not that of day.
         if isinstance(self._start_ns, int) and self._before_ns <= self._start_ns <= self._after_ns:
-            return f'{{"start_ns": {self._start_ns}}}\n'
-        return f'{{"before_start_ns": {self._before_ns}, "after_start_ns": {self._after_ns}}}\n'
+            return f'"start_ns": {self._start_ns}'
+        return f'"before_start_ns": {self._before_ns}, "after_start_ns": {self._after_ns}'
 
 
 class _Adapter:
@@ -126,8 +227,9 @@ class _Adapter:
         #: Profiles that are on, also of sessions that are being taken down.
         self._on: list[_Profile] = []
         self._abandoned: list[Any] = []
-        #: Whether a step was run that is to be recorded.
-        self._chosen = False
+        self._models = _Models()
+        #: The model of each session.
+        self._model_of: weakref.WeakKeyDictionary[Any, _Model] = weakref.WeakKeyDictionary()
         session.at_end(self._end)
         session.when_forked(self._forget)
 
@@ -136,8 +238,8 @@ class _Adapter:
         for name in _RUNS:
             self._around(sessions, name, self._running)
         self._around(sessions, "run_async", self._running_async)
+        self._around(sessions, "__init__", self._making)
         if self._session.level == "op":
-            self._around(sessions, "__init__", self._making)
             self._around(sessions, "end_profiling", self._ending)
             self._around(sessions, "_reset_session", self._resetting)
 
@@ -156,7 +258,8 @@ class _Adapter:
 
     def _making(self, make: Any, inference: Any, arguments: Any, options: Any) -> Any:
         profile = undo = None
-        begun = guarded(self._prepare, arguments, options)
+        model = guarded(self._models.of, arguments[0] if arguments else options.get("path_or_bytes"))
+        begun = guarded(self._prepare, model, arguments, options) if model is not None else None
         if begun is not None:
             profile, arguments, options, undo = begun
         try:
@@ -168,14 +271,20 @@ class _Adapter:
         finally:
             if undo is not None:
                 guarded(undo)
+        if model is not None:
+            guarded(self._models.made, model, inference)
+            self._model_of[inference] = model
         if profile is not None:
-            guarded(self._made, inference, profile, arguments, options)
+            guarded(self._made, inference, profile, model, arguments, options)
         return made
 
-    def _prepare(self, arguments: Any, options: Any) -> Any:
+    def _prepare(self, model: _Model, arguments: Any, options: Any) -> Any:
         """Switches profiling on in the options that a session is made with, and says how to undo it."""
         session = self._session
-        if session.room <= 0 or session.plan.is_over(session.ran_so_far("predict") + 1):
+        if session.level != "op" or session.room <= 0:
+            return None
+        # A model without a name is new.
+        if model.label and session.plan.is_over(session.ran_so_far("predict", model.label) + 1):
             return None
         chosen = arguments[1] if len(arguments) > 1 else options.get("sess_options")
         if chosen is None:
@@ -185,7 +294,7 @@ class _Adapter:
             else:
                 options = {**options, "sess_options": chosen}
         if chosen.enable_profiling:
-            return _Profile(session, None), arguments, options, None
+            return _Profile(session, None, model, self._models), arguments, options, None
         before = chosen.profile_file_prefix
         prefix = session.new_file("onnxruntime-{}")
 
@@ -195,14 +304,15 @@ class _Adapter:
 
         chosen.profile_file_prefix = prefix
         chosen.enable_profiling = True
-        return _Profile(session, prefix), arguments, options, undo
+        return _Profile(session, prefix, model, self._models), arguments, options, undo
 
-    def _made(self, inference: Any, profile: _Profile, arguments: Any, options: Any) -> None:
+    def _made(self, inference: Any, profile: _Profile, model: _Model, arguments: Any, options: Any) -> None:
         profile.begin(inference._sess)
         self._profiles[inference] = profile
         self._on.append(profile)
         weakref.finalize(inference, guarded, self._end_one, profile).atexit = False
-        self._keep_model(arguments[0] if arguments else options.get("path_or_bytes"))
+        if model.file is None:
+            model.file = self._kept(arguments[0] if arguments else options.get("path_or_bytes"))
 
     def _ending(self, end: Any, inference: Any, arguments: Any, options: Any) -> Any:
         profile = self._profiles.get(inference)
@@ -233,6 +343,7 @@ class _Adapter:
         # A session writes its profile when it goes, into the file that the other process writes to.
         self._abandoned += [profile.forget() for profile in self._on]
         self._on.clear()
+        self._models.forget_files()
 
     # Running
 
@@ -266,34 +377,42 @@ class _Adapter:
     def _begin_step(self, inference: Any) -> Any:
         session = self._session
         step = session.next_step()
+        model = self._model_of.get(inference)
+        label = model.label if model is not None else ""
         profile = self._profiles.get(inference)
-        if session.wants("predict"):
-            self._chosen = True
-        elif profile is not None and profile.is_on() and not profile.is_of_the_program() and self._is_over():
-            self._end_one(profile)
+        if profile is not None and profile.is_on() and not profile.is_of_the_program():
+            if session.wants("predict", label):
+                profile.is_chosen = True
+            elif self._is_over(profile, label):
+                self._end_one(profile)
         # A profile that is on records every run, whether it was asked for or not.
-        return step, profile, profile is not None and profile.is_on(), time.time_ns()
+        return step, profile, profile is not None and profile.is_on(), label, time.time_ns()
 
-    def _is_over(self) -> bool:
+    def _is_over(self, profile: _Profile, label: str) -> bool:
         session = self._session
-        if session.plan.is_over(session.ran_so_far("predict") + 1) or session.room <= 0:
+        run = session.ran_so_far("predict", label) + 1
+        if session.plan.is_over(run) or session.room <= 0:
             return True
-        if not self._chosen or any(session.wants("predict", ahead=steps) for steps in range(_SOON)):
+        if not profile.is_chosen:
             return False
+        if any(session.plan.wants(run + steps) for steps in range(_SOON)):
+            # If the plan wants this very run and it is not to be recorded, recording has cost too much.
+            return session.plan.wants(run)
         session.warn(
             "ONNX Runtime cannot take a profile up again: of steps chosen at a distance only the first have operations"
         )
         return True
 
     def _end_step(self, begun: Any) -> None:
-        step, profile, recorded, start = begun
-        self._session.ran_step(step, start, time.time_ns(), "predict", recorded)
+        step, profile, recorded, label, start = begun
+        self._session.ran_step(step, start, time.time_ns(), "predict", recorded, function=label)
         if profile is not None and profile.is_on():
             profile.ran()
 
     # The model
 
-    def _keep_model(self, model: Any) -> None:
+    def _kept(self, model: Any) -> Optional[str]:
+        """Keeps a model beside the profiles; returns the name of its file, if it is kept."""
         session = self._session
         if isinstance(model, bytes):
             size = len(model)
@@ -303,13 +422,17 @@ class _Adapter:
             session.warn(
                 f"a model of {size >> 20} MB is not kept: fused operations of ONNX Runtime may stand in the wrong layer"
             )
-            return
+            return None
+        is_of_runtime = model[4:8] == b"ORTM" if isinstance(model, bytes) else os.fspath(model).endswith(".ort")
+        if is_of_runtime:
+            return None
+        path = session.new_file("model-{}.onnx")
         if isinstance(model, bytes):
-            if model[4:8] != b"ORTM":
-                with open(session.new_file("model-{}.onnx"), "wb") as file:
-                    file.write(model)
-        elif not os.fspath(model).endswith(".ort"):
-            _copy(os.fspath(model), session.new_file("model-{}.onnx"))
+            with open(path, "wb") as file:
+                file.write(model)
+        else:
+            _copy(os.fspath(model), path)
+        return os.path.basename(path)
 
 
 def adapt(onnxruntime: ModuleType) -> None:

@@ -236,6 +236,80 @@ for _ in range(3):
     assert run_recorded(PYTHON, "import jax\n", other, level="module").warnings == []
 
 
+#: Stands in for Flax NNX and Equinox, which these environments do not hold: classes whose instances are called.
+LIBRARY = """
+class Module:
+    def __init_subclass__(cls, marked=False):
+        super().__init_subclass__()
+        cls.marked = marked
+class Linear(Module):
+    def __init__(self, weight):
+        self.weight = weight
+    def __call__(self, x):
+        "Multiplies."
+        return x @ self.weight
+"""
+
+
+def test_modules_without_scopes_of_their_own(tmp_path):
+    for name in ("flax/nnx.py", "equinox/nn.py"):
+        file = tmp_path / name
+        file.parent.mkdir()
+        file.write_text(LIBRARY)
+    (tmp_path / "flax/__init__.py").write_text("")
+    (tmp_path / "equinox/__init__.py").write_text(
+        "from equinox.nn import Module, Linear\nclass Inside(Module):\n    def __call__(self, f, x): return f(x)\n"
+    )
+    script = """
+import inspect, re, traceback
+import jax, jax.numpy as jnp
+import equinox
+from flax import nnx
+
+def model_of(library):
+    class Block(library.Module, marked=True):
+        def __init__(self, weight):
+            self.parts = {"up": library.Linear(weight), 7: [library.Linear(weight)]}
+        def __call__(self, x):
+            return self.parts[7][0](jnp.tanh(self.parts["up"](x)))
+    class Derived(Block):
+        def __call__(self, x):
+            return super().__call__(x)
+    class Net(library.Module):
+        def __init__(self, weight):
+            self.blocks = [Block(weight), Derived(weight)]
+            self.held = library.Module()
+            self.held.head = library.Linear(weight)
+        def __call__(self, x):
+            for block in self.blocks:
+                x = block(x)
+            return self.held.head(x) + library.Linear(self.held.head.weight)(x)
+    return Net(jnp.ones((4, 4))), Block
+
+x = jnp.ones((2, 4))
+for library in (nnx, equinox):
+    net, block = model_of(library)
+    print(block.marked, library.Linear.__call__.__doc__, inspect.signature(block.__call__), net(x).shape)
+    text = jax.jit(lambda x: jax.grad(lambda x: net(x).sum())(x)).lower(x).as_text(debug_info=True)
+    print(*sorted(set(re.findall(r'[^"]*jvp[^"]*dot_general', text))), sep="\\n")
+    try:
+        jax.jit(net.blocks[0])(jnp.ones(3))
+    except TypeError as error:
+        print(len(traceback.extract_tb(error.__traceback__)))
+print(jax.jit(lambda x: equinox.Inside()(jnp.sin, x))(x).shape)
+"""
+    outcome = run_recorded(PYTHON, script, tmp_path)
+    alone = run_alone(PYTHON, tmp_path / "program.py")
+    assert outcome.code == alone.code == 0, outcome.err
+    assert outcome.only.warnings == []
+    without_names = [line for line in outcome.out.splitlines() if "dot_general" not in line]
+    assert without_names == [line for line in alone.out.splitlines() if "dot_general" not in line]
+    names = {line for line in outcome.out.splitlines() if "dot_general" in line}
+    scopes = {name.replace("transpose(jvp(Net))", "Net").replace("jvp(Net)", "Net") for name in names}
+    layers = ("blocks.0/parts/up", "blocks.0/parts.7.0", "blocks.1/parts/up", "blocks.1/parts.7.0", "held/head", "Linear")
+    assert scopes == {f"jit(<lambda>)/Net/{layer}/dot_general" for layer in layers}, names
+
+
 def operations_of(file, module: str | None = None) -> list[tuple[int, int]]:
     """Starts and ends of the operations (of one compiled function) in a profile, in nanoseconds since the epoch."""
     planes = list(jax.profiler.ProfileData.from_file(str(file)).planes)

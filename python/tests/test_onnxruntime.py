@@ -70,6 +70,38 @@ print(y.shape, isinstance(session, onnxruntime.InferenceSession), type(session).
     assert {path.name for path in tmp_path.iterdir()} == {"traces", "program.py", "small.onnx"}
 
 
+def test_models_are_told_apart(tmp_path):
+    script = MODEL + """
+os.mkdir("other")
+for name, opset in (("other/small", 18), ("quantised", 19)):
+    again = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    onnx.save(again, f"{name}.onnx")
+sessions = [onnxruntime.InferenceSession("small.onnx", providers=cpu)]
+for _ in range(3):
+    sessions[0].run(None, {"x": x})
+for path in ("small.onnx", "other/small.onnx", "quantised.onnx", model, again.SerializeToString()):
+    sessions.append(onnxruntime.InferenceSession(path, providers=cpu))
+for session in sessions:
+    session.run(None, {"x": x})
+"""
+    outcome = run_recorded(PYTHON, script, tmp_path, steps="1..2")
+    assert (outcome.code, outcome.err) == (0, "")
+    process = outcome.only
+    assert process.warnings == []
+    names = ["small", "small (other)", "quantised"]
+    # Each model has a plan of its own; models that come as bytes have the name of their graph.
+    assert [(step["function"], step["recorded"]) for step in process.steps] == (
+        [("small", 1)] * 2 + [("small", 0)] + [("small", 0)] * 2
+        + [(name, 1) for name in (*names[1:], "small (2)", "small (3)")]
+    )
+    notes = [json.loads(file.read_text()) for file in process.files("onnx-*.meta.json")]
+    # The first profile ended while there was one model only.
+    assert sorted(note["root"] for note in notes) == sorted([*names, "small (2)", "small (3)"])
+    assert all((process.folder / note["model"]).is_file() for note in notes)
+    assert len({note["model"] for note in notes}) == 5
+    assert "overhead" in {window["kind"] for window in process.windows}
+
+
 def test_options_of_the_program_stay_as_they_are(tmp_path):
     script = MODEL + """
 options = onnxruntime.SessionOptions()

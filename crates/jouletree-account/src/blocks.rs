@@ -3,7 +3,8 @@
 //!
 //! Blocks are alike when they hold the same layers. Where there are layers, tensors do not count: a graph optimiser
 //! takes away one here and there (one layer of BERT computes the attention mask for all), and no two blocks would be
-//! alike leaf by leaf. Nor does the backward pass count: what it computes depends on where the block stands.
+//! alike leaf by leaf. Nor does the backward pass count: what it computes depends on where the block stands. Nor does the
+//! number of a layer that is the only one of its name in its block: the groups of ALBERT hold `layer_0`, `layer_1`, ….
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -123,11 +124,15 @@ impl<'a> Model<'a> {
             }
         }
         let mut taken = Vec::new();
-        for (stem, run) in runs {
-            let alike = self.largest_alike(run);
+        for (stem, mut run) in runs {
+            run.extend(self.unnumbered(node, stem));
             let folded = self.folded_name(node, stem);
             // A name that is in use stays with who has it: blocks that differ are never mixed.
-            if alike.len() < 2 || self.tree.child(node, &folded).is_some() || taken.contains(&folded) {
+            let alike = match self.tree.child(node, &folded) {
+                Some(block) => self.alike(run, block),
+                None => Some(self.largest_alike(run)).filter(|alike| alike.len() >= 2).unwrap_or_default(),
+            };
+            if alike.is_empty() || taken.contains(&folded) {
                 continue;
             }
             for block in alike {
@@ -137,11 +142,30 @@ impl<'a> Model<'a> {
         }
     }
 
+    /// The first block of a run, where it has no number: TensorFlow calls a scope `group` and then `group_1`, `group_2`.
+    fn unnumbered(&self, parent: usize, stem: &str) -> Option<usize> {
+        let first = self.tree.child(parent, stem.strip_suffix('_')?)?;
+        let Node { skeleton, folded, .. } = &self.nodes[first];
+        (self.nodes[first].is_layer() && *skeleton != NO_LAYERS && folded.is_none()).then_some(first)
+    }
+
+    /// The blocks of a run that are like `block`.
+    fn alike(&self, mut run: Vec<usize>, block: usize) -> Vec<usize> {
+        let like = self.likeness(block);
+        run.retain(|other| *other != block && self.nodes[block].is_layer() && self.likeness(*other) == like);
+        run
+    }
+
+    /// What blocks that are alike have in common.
+    fn likeness(&self, block: usize) -> (usize, Vec<&'a str>) {
+        (self.nodes[block].skeleton, self.leaves(block))
+    }
+
     /// The most blocks of a run that are alike; among as many, those that come first.
     fn largest_alike(&self, run: Vec<usize>) -> Vec<usize> {
         let mut groups: FxHashMap<_, Vec<usize>> = FxHashMap::default();
         for block in run {
-            groups.entry((self.nodes[block].skeleton, self.leaves(block))).or_default().push(block);
+            groups.entry(self.likeness(block)).or_default().push(block);
         }
         // Among numbers with the same stem, the shorter is the smaller.
         let place = |block: &usize| (self.name(*block).len(), self.name(*block));
@@ -161,13 +185,18 @@ impl<'a> Model<'a> {
 
     /// Numbers the set of layers of a node whose children are folded, and tells its parent what is inside.
     fn settle(&mut self, node: usize) {
-        let layers = self.judged(node).filter(|child| self.nodes[*child].is_layer());
-        let mut skeleton: Vec<(String, usize)> = layers
-            .map(|child| {
-                let Node { folded, skeleton, .. } = &self.nodes[child];
-                (folded.as_deref().unwrap_or(self.name(child)).to_owned(), *skeleton)
-            })
-            .collect();
+        let layers = || self.judged(node).filter(|child| self.nodes[*child].is_layer());
+        let mut numbered: FxHashMap<&str, usize> = FxHashMap::default();
+        for stem in layers().filter_map(|child| stem(self.name(child))) {
+            *numbered.entry(stem).or_default() += 1;
+        }
+        let name = |child: usize| match (&self.nodes[child].folded, stem(self.name(child))) {
+            (Some(folded), _) => folded.clone(),
+            (None, Some(stem)) if numbered[stem] == 1 => self.folded_name(node, stem),
+            _ => self.name(child).to_owned(),
+        };
+        let mut skeleton: Vec<(String, usize)> =
+            layers().map(|child| (name(child), self.nodes[child].skeleton)).collect();
         skeleton.sort_unstable();
         skeleton.dedup();
         let next = self.skeletons.len();

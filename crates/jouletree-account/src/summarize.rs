@@ -17,8 +17,8 @@ pub fn t2a(tef: &Tef) -> Tef {
 /// Which blocks of a model are folded into which: a function from paths to paths. All passes follow it.
 ///
 /// Siblings are folded when their names are one stem and a number (`layer_3`, `h.3`, `3`), they hold operations
-/// rather than being one, and the layers inside them are the same, inner runs folded first. Of siblings that differ
-/// the largest group is folded. Its name is the stem with a star (`h.*`), or `transformer` for the `layer_N` of an
+/// rather than being one, and the layers inside them are the same, inner runs folded first. The first of them may have
+/// no number (`group_0`, `group_0_1`, …). Of siblings that differ the largest group is folded. Its name is the stem with a star (`h.*`), or `transformer` for the `layer_N` of an
 /// encoder; a name that a sibling has already is not given again.
 #[derive(Debug, Clone, Default)]
 pub struct Folding {

@@ -101,6 +101,40 @@ fn albert_folds_its_layers_and_keeps_its_single_groups() {
 }
 
 #[test]
+fn albert_of_tensorflow_folds_groups_whose_layers_are_numbered_on() {
+    // TensorFlow numbers the scope of the group that all layers share; the layer in it has a number of its own.
+    let layers = ["group_0/layer_0", "group_0_1/layer_1", "group_0_2/layer_2", "group_0_10/layer_10"];
+    let layers = layers.map(|layer| format!("bert/encoder/transformer/{layer}/inner_group_0"));
+    let paths = inside(&layers, &["ffn_1/intermediate/dense/einsum/Einsum", "attention_1/self/query/MatMul"]);
+    let at = |path: &str| format!("bert/encoder/transformer/group_0_*/transformer/inner_group_0/{path}");
+    let sums = [
+        (at("ffn_1/intermediate/dense/einsum/Einsum"), 4.0),
+        (at("attention_1/self/query/MatMul"), 4.0),
+    ];
+    assert_eq!(folded(&paths), expected(&sums));
+}
+
+#[test]
+fn a_layer_is_known_by_its_number_only_beside_others_of_its_name() {
+    // The only numbered layer of each stage, however it is numbered; but not one beside another of its name.
+    let paths = ["s1/conv1/x/X", "s2/conv2/x/X", "t1/conv1/x/X", "t1/conv2/y/X", "t2/conv2/x/X", "t2/conv3/y/X"];
+    let kept = |path: &'static str| (path, 1.0);
+    let sums = [("s*/conv*/x/X", 2.0), kept(paths[2]), kept(paths[3]), kept(paths[4]), kept(paths[5])];
+    assert_eq!(folded(&paths), expected(&sums));
+    // A layer without a number is the first of those with one only if it holds layers.
+    let paths = ["m/dropout/Mul", "m/dropout_1/Mul", "n/block/a/X", "n/block_1/a/X"];
+    let sums = [kept(paths[0]), kept(paths[1]), ("n/block_*/a/X", 2.0)];
+    assert_eq!(folded(&paths), expected(&sums));
+}
+
+#[test]
+fn a_single_block_joins_those_of_another_stage() {
+    let mut paths = inside(&["stages.0/blocks.0", "stages.0/blocks.1"], &["attn/MatMul"]);
+    paths.extend(inside(&["stages.1/blocks.0"], &["attn/MatMul"]));
+    assert_eq!(folded(&paths), expected(&[("stages.*/blocks.*/attn/MatMul", 3.0)]));
+}
+
+#[test]
 fn inner_runs_fold_first() {
     // The stages differ in how many blocks they have, and are alike once the blocks are folded.
     let mut paths = inside(&["stages.0/blocks.0", "stages.0/blocks.1"], &["attn/MatMul"]);

@@ -23,6 +23,7 @@ mod nsys;
 mod onnx;
 mod options;
 mod rejects;
+mod sidecar;
 mod source;
 mod tensorflow;
 mod time_base;

@@ -4,9 +4,9 @@
 //! written), else the user, else the `.meta.json` that our Python package leaves beside the file.
 
 use jouletree_model::{BaseOrigin, Marker, Nanos, TimeBase, Warning};
-use serde::Deserialize;
 
 use crate::options::ReadOptions;
+use crate::sidecar::Sidecar;
 use crate::source::Source;
 
 /// Times after this instant, of the year 2001, are times of day: no machine runs that long.
@@ -17,17 +17,6 @@ pub(crate) const MARKER_DELAY: Nanos = Nanos(200_000);
 
 /// How far a marker may be off a base that the file tells before somebody should look.
 const SUSPICIOUS: Nanos = Nanos(50_000_000);
-
-/// What a `.meta.json` may tell about a trace.
-#[derive(Debug, Default, Deserialize)]
-struct Sidecar {
-    /// When the clock of the file began.
-    start_ns: Option<i64>,
-    /// An instant before, and …
-    before_start_ns: Option<i64>,
-    /// … one after that.
-    after_start_ns: Option<i64>,
-}
 
 /// Finds the time base of a file. `own` is what the file itself tells, if it does; `markers` carry their `at` by the
 /// file's own clock and are moved to the base.
@@ -101,16 +90,7 @@ fn marker_base(markers: &[Marker]) -> Option<TimeBase> {
 }
 
 fn sidecar_base(source: &Source, warnings: &mut Vec<Warning>) -> Option<TimeBase> {
-    let path = source.sidecar()?;
-    let text = std::fs::read(&path).ok()?;
-    let sidecar: Sidecar = match serde_json::from_slice(&text) {
-        Ok(sidecar) => sidecar,
-        Err(error) => {
-            let message = format!("is not used: not the time base of a trace ({error})");
-            warnings.push(Warning::new(path.display().to_string(), message));
-            return None;
-        }
-    };
+    let sidecar = Sidecar::of(source, warnings)?;
     match sidecar {
         Sidecar { start_ns: Some(start), .. } => Some(epoch(Nanos(start), BaseOrigin::Sidecar, Nanos(0))),
         Sidecar { before_start_ns: Some(before), after_start_ns: Some(after), .. } if before <= after => {
@@ -119,7 +99,7 @@ fn sidecar_base(source: &Source, warnings: &mut Vec<Warning>) -> Option<TimeBase
         }
         _ => {
             let message = "is not used: it needs start_ns, or before_start_ns and after_start_ns";
-            warnings.push(Warning::new(path.display().to_string(), message));
+            warnings.push(Warning::new(sidecar.path(), message));
             None
         }
     }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use jouletree_model::{Facts, ModelTree, Op, Pass, Step, TimeBase, Trace};
-use jouletree_trace::{ReadOptions, TraceError, read_trace_bytes};
+use jouletree_trace::{Progress, ReadOptions, TraceError, read_trace, read_trace_bytes};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -55,6 +55,38 @@ fn model(nodes: &[(&str, &str, &[&str])]) -> ModelTree {
         ids.insert(*name, id);
     }
     tree
+}
+
+#[test]
+fn of_several_models_each_has_its_root_and_its_graph() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: String| std::fs::write(folder.path().join(name), text).expect("a file");
+    // Two models with a node of the same name, which lies in different layers.
+    for (name, layer) in [("fp32", "encoder"), ("int8", "decoder")] {
+        let nodes = [("/in/Relu", "Relu"), ("MatMul_1", "MatMul"), (&*format!("/{layer}/Add"), "Add")];
+        let inputs: [&[&str]; 3] = [&[], &["/in/Relu"], &["MatMul_1"]];
+        let nodes: Vec<(&str, &str, &[&str])> =
+            nodes.iter().zip(inputs).map(|((node, op_type), inputs)| (*node, *op_type, inputs)).collect();
+        write(&format!("model-{name}.json"), serde_json::to_string(&model(&nodes)).expect("a model"));
+        let events = vec![node("MatMul_1", "MatMul", (10, 5)), node(nodes[2].0, "Add", (20, 5)), run((5, 30))];
+        write(&format!("onnx-{name}.json"), Value::Array(events).to_string());
+        // A path is no way out of the folder.
+        let note = json!({"start_ns": 1000, "model": format!("/nowhere/model-{name}.json"), "root": name});
+        write(&format!("onnx-{name}.meta.json"), note.to_string());
+    }
+    for (name, layer) in [("fp32", "encoder"), ("int8", "decoder")] {
+        let file = folder.path().join(format!("onnx-{name}.json"));
+        let trace = read_trace(&file, &ReadOptions::default(), &Progress::default()).expect("a profile");
+        let add = format!("/{layer}/Add");
+        let wanted = [
+            ("MatMul_1", format!("{name}/{layer}/MatMul_1")),
+            (add.as_str(), format!("{name}/{layer}/Add")),
+        ];
+        let wanted: BTreeMap<&str, &str> = wanted.iter().map(|(name, path)| (*name, path.as_str())).collect();
+        assert_eq!(paths(&trace), wanted);
+        assert_eq!(trace.warnings, []);
+        assert!(trace.model.nodes().all(|(_, op, _)| op.path.starts_with(name)));
+    }
 }
 
 #[test]

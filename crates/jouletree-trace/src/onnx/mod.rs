@@ -21,6 +21,7 @@ use crate::error::{TraceError, ending_warning};
 use crate::head::Head;
 use crate::input::Progress;
 use crate::options::ReadOptions;
+use crate::sidecar::Sidecar;
 use crate::source::Source;
 
 pub(crate) use names::path_of_name;
@@ -43,6 +44,16 @@ fn read(source: &Source, options: &ReadOptions, progress: &Progress) -> Result<T
     let mut recording = Recording::new(source.name(), options.census);
     let ending = read_chrome(&mut input, &mut recording);
     recording.warnings.extend(ending_warning(source.name(), &ending, recording.read));
+    // What is wrong with it is told where the time base is looked for.
+    let sidecar = Sidecar::of(source, &mut Vec::new());
+    let root = sidecar.as_ref().and_then(Sidecar::root);
+    // Nodes of several models may have the same names.
+    let own = sidecar.filter(|_| root.is_some() || options.model.is_empty()).and_then(|sidecar| sidecar.model());
+    let options = match own {
+        Some(model) => &ReadOptions { model, base: options.base, census: options.census },
+        None => options,
+    };
+    recording.root = root;
     let trace = trace::trace_of(recording, source, options);
     if trace.lanes.is_empty() {
         let what = "the profile holds no run of an operation; set SessionOptions.enable_profiling, call \

@@ -17,6 +17,8 @@ use super::names::KERNEL_TIME;
 /// Everything of interest in one file.
 pub(super) struct Recording {
     pub(super) file: String,
+    /// What the model is called, if the program ran several: all paths are below it.
+    pub(super) root: Option<String>,
     pub(super) names: Interner,
     /// The distinct operations, by name and type, with what the first run of each tells.
     pub(super) ops: IndexMap<(u32, u32), Facts>,
@@ -64,6 +66,7 @@ impl Recording {
     pub(super) fn new(file: &str, takes_census: bool) -> Recording {
         Recording {
             file: file.to_owned(),
+            root: None,
             names: Interner::default(),
             ops: IndexMap::new(),
             nodes: Vec::new(),
@@ -124,6 +127,11 @@ impl Recording {
         let index = self.ops.insert_full(key, facts).0;
         self.op_called.insert(key.0, index);
         index
+    }
+
+    /// A path below the name of the model.
+    pub(super) fn rooted(&self, path: &str) -> String {
+        self.root.as_ref().map_or_else(|| path.to_owned(), |root| format!("{root}/{path}"))
     }
 
     /// Kernels name the operation that launched them, or follow it in the file.

@@ -65,7 +65,7 @@ fn intern_ops(recording: &Recording, runs: &Runs, options: &ReadOptions, trace: 
     let mut ids = vec![None; recording.ops.len()];
     let mut nodes = Vec::with_capacity(order.len());
     for ((op, ran), path) in order.iter().zip(&executed).zip(&places.paths) {
-        let placed = Op::new(path.as_str(), ran.op_type.as_str(), ran.name.as_str(), Pass::Forward);
+        let placed = Op::new(recording.rooted(path), ran.op_type.as_str(), ran.name.as_str(), Pass::Forward);
         let facts = recording.ops.get_index(*op).map(|(_, facts)| facts.clone()).unwrap_or_default();
         nodes.push(trace.model.insert(placed.clone(), facts));
         ids[*op] = Some(trace.ops.intern(placed));
@@ -176,7 +176,8 @@ fn device_lanes(recording: &Recording, runs: &Runs, ops: &[Option<OpId>], base: 
         lost += usize::from(launcher.is_none());
         let name = recording.names.get(event.name);
         let short = short_kernel_name(&name);
-        let path = launcher.map_or_else(|| format!("{UNLAUNCHED}/{short}"), |op| op.path.to_string());
+        let unknown = || recording.rooted(&format!("{UNLAUNCHED}/{short}"));
+        let path = launcher.map_or_else(unknown, |op| op.path.to_string());
         let op = trace.ops.intern(Op::new(path, short, name.as_ref(), Pass::Forward));
         let (start, end) = (event.start + base, event.end + base);
         let step = runs.at(None, event.start);
