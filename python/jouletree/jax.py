@@ -16,6 +16,8 @@ from ._session import current
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
+    from ._jax.steps import Steps
+    from ._session import Session
 
 
 def adapt(jax: ModuleType) -> None:
@@ -37,6 +39,12 @@ def adapt(jax: ModuleType) -> None:
     if _version_of(jax) < (0, 4, 34):
         session.warn(f"JAX {jax.__version__} may not record operations of CPUs; 0.4.34 and later do")
     if session.level == "module":
+        session.at_end(lambda: _say_that_modules_are_unknown(session, steps))
+
+
+def _say_that_modules_are_unknown(session: Session, steps: Steps) -> None:
+    """Says what is missing if JAX has run anything: Keras imports it without using it."""
+    if steps._leader is not None:
         session.warn("JAX runs compiled programs, which know no modules: steps are recorded, layers need --level op")
 
 

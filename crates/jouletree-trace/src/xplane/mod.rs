@@ -1,14 +1,16 @@
 //! XPlane files (`*.xplane.pb`), as `tf.profiler` and `jax.profiler` write them.
 //!
 //! `space` finds planes, lines and names in the file; `kinds` tells what the events with a name are and `names` where
-//! TensorFlow's operations stand in the model; `programs` does so for what XLA compiled; `host` and `device` go through
+//! TensorFlow's operations stand in the model; `layers` what the program said about that, `eager` what ran without a graph; `programs` does so for what XLA compiled; `host` and `device` go through
 //! the events; `recording` keeps what they find and makes the trace of it.
 
 mod device;
+mod eager;
 mod host;
 mod ids;
 mod keras;
 mod kinds;
+mod layers;
 mod names;
 mod ops;
 mod place;

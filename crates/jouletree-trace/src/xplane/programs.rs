@@ -17,7 +17,12 @@ pub(super) struct Programs<'a> {
     by_name: FxHashMap<String, Vec<usize>>,
     /// How many instructions ran of which nothing is known but their name.
     pub(super) unknown: u64,
+    /// How many functions ran without a word about their instructions.
+    pub(super) untold: u64,
 }
+
+/// What a compiled function is called of which nothing is known.
+const COMPILED: &str = "compiled by XLA";
 
 struct Program<'a> {
     proto: &'a [u8],
@@ -66,6 +71,25 @@ impl<'a> Programs<'a> {
         self.by_id.contains_key(&program)
     }
 
+    /// Whether the file holds no module.
+    pub(super) fn is_empty(&self) -> bool {
+        self.programs.is_empty()
+    }
+
+    /// Where the time of a compiled function goes of whose instructions nothing is told. Only if there is one module is
+    /// it known which it was.
+    pub(super) fn whole(&mut self) -> Vec<(Op, f64)> {
+        self.untold += 1;
+        let parts = match self.programs.as_mut_slice() {
+            [only] => only.module().map(HloModule::whole).unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        if parts.is_empty() {
+            return vec![(Op::new(COMPILED, "XLA", COMPILED, Pass::Forward), 1.0)];
+        }
+        parts.into_iter().map(|part| (part.op, part.share)).collect()
+    }
+
     /// Where the time of an instruction goes, and which share of it.
     pub(super) fn parts(&mut self, instruction: &str, module: &str, program: Option<i64>) -> Vec<(Op, f64)> {
         let by_id = program.and_then(|program| self.by_id.get(&program)).copied();
@@ -99,10 +123,14 @@ impl<'a> Programs<'a> {
 }
 
 impl Program<'_> {
+    fn module(&mut self) -> Option<&HloModule> {
+        self.module.get_or_insert_with(|| HloModule::parse(self.proto)).as_ref()
+    }
+
     fn parts(&mut self, instruction: &str) -> Option<Vec<(Op, f64)>> {
-        let module = self.module.get_or_insert_with(|| HloModule::parse(self.proto)).as_ref()?;
-        let parts = module.parts(instruction).filter(|parts| !parts.is_empty())?;
+        let parts = self.module()?.parts(instruction).filter(|parts| !parts.is_empty())?;
+        let parts = parts.iter().map(|part| (part.op.clone(), part.share)).collect();
         self.used.insert(instruction.to_owned());
-        Some(parts.iter().map(|part| (part.op.clone(), part.share)).collect())
+        Some(parts)
     }
 }
