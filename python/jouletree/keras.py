@@ -13,6 +13,7 @@ import functools
 import sys
 import warnings
 import weakref
+from ._imports import when_imported
 from ._session import current, guarded
 
 TYPE_CHECKING = False
@@ -43,7 +44,8 @@ def adapt(keras: ModuleType) -> None:
         return
     version = str(getattr(keras, "__version__", "?"))
     session.uses(keras.__name__, version)
-    guarded(_adapt_scopes, version)
+    # TensorFlow may import Keras before it is imported itself.
+    when_imported("tensorflow", lambda _: _adapt_scopes(version))
     keras.Model.__call__ = _called(keras.Model.__call__)
     for optimizer in _optimizers(keras):
         optimizer.apply_gradients = _updating(optimizer.apply_gradients)

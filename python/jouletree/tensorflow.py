@@ -54,6 +54,8 @@ def _begin(session: Session, tensorflow: Any) -> None:
     from ._tensorflow.sessions import Sessions
     from ._tensorflow.tracing import Tracing
 
+    # The first to be asked for is the last to be done, when all steps are known.
+    session.at_end(lambda: _say_what_is_missing(session, tensorflow))
     sessions, scopes, tracing = Sessions(session, tensorflow), Scopes(tensorflow), Tracing(session)
     windows = _windows(session, tensorflow, scopes)
     watched = Functions(session, tensorflow, windows, scopes)
@@ -68,7 +70,6 @@ def _begin(session: Session, tensorflow: Any) -> None:
     eager = Eager(session, tensorflow, watched, windows, scopes)
     eager.watch()
     _eager = eager
-    session.at_end(lambda: _say_what_is_missing(session, tensorflow))
     when_imported("tensorflow.lite.python.interpreter", lambda module: lite.watch(session, module))
 
 

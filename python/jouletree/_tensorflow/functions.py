@@ -15,7 +15,7 @@ import time
 import weakref
 from .._session import guarded
 from .labels import Labels
-from .purpose import PREDICT, TRAIN, batch_of, in_graph_def, purpose_of
+from .purpose import NO_MODULES, PREDICT, TRAIN, batch_of, in_graph_def, purpose_of
 from .space import first_operation
 
 TYPE_CHECKING = False
@@ -224,6 +224,7 @@ class Functions:
         for batch in range(batches):
             begin, until = (start + (end - start) * part // batches for part in (batch, batch + 1))
             if session.level == "module":
+                session.warn(NO_MODULES)
                 session.ran_module("step", begin, until, threading.get_native_id(), phase, "")
             number = session.next_step() if batch else number
             session.ran_step(number, begin, until, phase, recorded, samples, label)

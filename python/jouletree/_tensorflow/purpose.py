@@ -15,6 +15,9 @@ TRAIN = "train"
 EVALUATE = "evaluate"
 PREDICT = "predict"
 
+#: What a user of ``--level module`` should know.
+NO_MODULES = "TensorFlow runs graphs as a whole: with --level module there are steps, but no modules in them"
+
 _UPDATES = ("ResourceApply", "ResourceSparseApply", "SparseApply", "Apply")
 _WORK = ("MatMul", "Conv", "Einsum", "CudnnRNN", "XlaCallModule", "PartitionedCall")
 

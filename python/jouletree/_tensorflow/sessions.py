@@ -5,7 +5,8 @@ tracing on; what TensorFlow recorded is written as it came, without being parsed
 program's own ``RunMetadata`` is filled only when the program itself asked for a trace.
 
 The first run of a graph optimises it, which may take many times longer than a step. A step begins with its first
-operation then; where that is not known, because the run was not traced, the run is not counted.
+operation then: the first run is traced whether or not its operations are wanted, and what comes before is noted as
+compilation.
 """
 
 from __future__ import annotations
@@ -14,12 +15,19 @@ import threading
 import time
 import weakref
 from .._session import guarded
-from .purpose import EVALUATE, PREDICT, batch_of, flat, needed_for, purpose_of
+from .purpose import EVALUATE, NO_MODULES, PREDICT, batch_of, flat, needed_for, purpose_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
     from .._session import Session
+
+
+#: What an operation takes in the metadata of a run, about.
+_EVENT_BYTES = 250
+
+#: A program that fetches something else in each run has so many kinds of runs at most.
+_MOST = 8
 
 
 class _Kept:
@@ -34,9 +42,11 @@ class _Kept:
 class _Run:
     """What is known about the runs of some fetches of a graph."""
 
-    def __init__(self, phase: Optional[str], samples: Optional[int]) -> None:
+    def __init__(self, phase: Optional[str], samples: Optional[int], label: str) -> None:
         self.phase = phase
         self.samples = samples
+        #: What tells these runs from others of the phase.
+        self.label = label
         #: Sessions that have run it: the first run of each prepares the graph.
         self.prepared: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -49,6 +59,8 @@ class Sessions:
         self._v1 = tensorflow.compat.v1
         self._said = threading.local()
         self._known: weakref.WeakKeyDictionary[Any, dict[Any, _Run]] = weakref.WeakKeyDictionary()
+        #: How many kinds of runs each phase has.
+        self._kinds: dict[Optional[str], int] = {}
 
     def watch(self) -> None:
         """Begins to see runs."""
@@ -84,7 +96,9 @@ class Sessions:
             phase = purpose_of(needed_for(graph, wanted))
             if phase == PREDICT and graph.get_collection(self._v1.GraphKeys.EVAL_STEP):
                 phase = EVALUATE
-            about = known[key] = _Run(phase, _static_batch(graph) if phase else None)
+            kinds = self._kinds[phase] = min(self._kinds.get(phase, 0) + 1, _MOST)
+            label = "" if kinds == 1 else f"run {kinds}"
+            about = known[key] = _Run(phase, _static_batch(graph) if phase else None, label)
         said = getattr(self._said, "phase", None)
         if said is not None:
             self._said.phase = None
@@ -94,11 +108,12 @@ class Sessions:
     def _step(
         self, plain: Any, session: Any, about: _Run, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any
     ) -> Any:
-        recording = self._session
+        recording, phase = self._session, about.phase or PREDICT
         number = recording.next_step()
         samples = guarded(_fed_batch, feed_dict) or about.samples
         first = session not in about.prepared
-        traced = guarded(self._traced, options) if recording.wants(about.phase or PREDICT) else None
+        wanted = recording.wants(phase, about.label)
+        traced = guarded(self._traced, options) if wanted or first else None
         kept, recorded = _Kept(), False
         start = time.time_ns()
         try:
@@ -115,14 +130,16 @@ class Sessions:
             if run_metadata is not None:
                 _hand_over(kept.data, options, run_metadata)
             if first:
-                start = guarded(self._first_operation, kept.data, start, end) or start
-            recorded = bool(guarded(self._keep, kept.data))
-        if first and traced is None:
-            recording.no_step(number)
-            return result
+                prepared = guarded(self._first_operation, kept.data, start, end) or start
+                recording.compiled(f"prepare {phase}", start, prepared)
+                start = prepared
+            if wanted:
+                recorded = bool(guarded(self._keep, kept.data))
+                recording.cost(end, time.time_ns(), len(kept.data) // _EVENT_BYTES)
         if recording.level == "module":
-            recording.ran_module("step", start, end, threading.get_native_id(), about.phase or "", "")
-        recording.ran_step(number, start, end, about.phase or PREDICT, recorded, samples)
+            recording.warn(NO_MODULES)
+            recording.ran_module("step", start, end, threading.get_native_id(), phase, "")
+        recording.ran_step(number, start, end, phase, recorded, samples, about.label)
         return result
 
     def _traced(self, options: Any) -> Any:

@@ -2,8 +2,8 @@
 //!
 //! A trace of compiled code names instructions (`dot.48`, `ynn_fusion.22`) that only the module explains. `module`
 //! keeps what the file says, `scope` and `places` read the framework's notation for a place in the model, `flops` counts,
-//! `frames` tells the user's source files, `parts` where the time of an instruction goes, `beside` places instructions
-//! that the compiler made up, and `flow` draws the data flow between those that ran.
+//! `frames` tells the user's source files, `parts` where the time of an instruction goes, `whole` that of a whole module,
+//! `beside` places instructions that the compiler made up, and `flow` draws the data flow between those that ran.
 
 mod beside;
 mod flops;
@@ -16,6 +16,7 @@ mod scope;
 mod shape;
 #[cfg(test)]
 mod tests;
+mod whole;
 
 use std::sync::OnceLock;
 

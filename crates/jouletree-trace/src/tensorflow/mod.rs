@@ -2,14 +2,16 @@
 //!
 //! All three tell the same steps. `timeline`, `run_metadata` and `event_file` read them; `record` keeps what they say
 //! and makes the trace; `graph` tells forward, backward and optimizer operations apart by the data flow; `names` undoes
-//! what TensorFlow did to names; `place` finds every operation's path in the model; `preference` chooses where several
+//! what TensorFlow did to names, `inlined` and `fused` what it did to functions and kernels; `place` finds every operation's path in the model; `preference` chooses where several
 //! files tell the same step.
 
 mod crc32c;
 mod definitions;
 mod device;
 mod event_file;
+pub(crate) mod fused;
 mod graph;
+pub(crate) mod inlined;
 mod labels;
 mod lanes;
 pub(crate) mod names;

@@ -76,7 +76,13 @@ pub(crate) fn gradient(name: &str) -> Gradient<'_> {
                 path[last] = forward_part(path[last]).unwrap_or(path[last]);
                 Gradient::Of(Cow::Owned(path.join("/")))
             }
-            None => Gradient::Unknown,
+            // `gradient_tape/<loop>/gradients/AddN_5` sums gradients inside of a loop.
+            None => match (parts[..at].iter().rposition(|part| *part == "gradient_tape"), of) {
+                (Some(tape), [.., last]) if tape + 1 < at => {
+                    Gradient::Of(Cow::Owned([&parts[tape + 1..at], &[*last]].concat().join("/")))
+                }
+                _ => Gradient::Unknown,
+            },
         };
     }
     match parts.iter().position(|part| *part == "gradient_tape") {
@@ -157,6 +163,12 @@ mod tests {
             ("gradients/loss/Mean_grad_2/Tile", of("loss/Mean")),
             ("gradient_tape/minibert/layer_0/MatMul_1/MatMul", of("minibert/layer_0/MatMul_1")),
             ("gradients/AddN_3", Gradient::Unknown),
+            (
+                "gradient_tape/net/gru/while/gradients/net/gru/while/cell/MatMul_2_grad/MatMul_1",
+                of("net/gru/while/cell/MatMul_2"),
+            ),
+            ("gradient_tape/net/gru/while/gradients/AddN_5", of("net/gru/while/AddN_5")),
+            ("gradient_tape/gradients/AddN_5", Gradient::Unknown),
             ("bert/encoder/layer_0/MatMul", Gradient::No),
             ("my_gradients/x_grad/Mul", Gradient::No),
         ] {

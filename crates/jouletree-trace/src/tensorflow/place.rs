@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use jouletree_model::{Op, Pass};
 
+use super::fused::Products;
 use super::graph::{Graph, Node};
 use super::names::{DATA, Gradient, takes_data, without_number};
 
@@ -21,6 +22,14 @@ pub(super) fn places(graph: &Graph) -> Vec<Op> {
             _ => None,
         })
         .collect();
+    let mut products = Products::default();
+    for node in &graph.nodes {
+        if let Gradient::Of(path) = &node.gradient {
+            products.note(path);
+        } else if without_number(last(&node.original)) == "ReadVariableOp" {
+            products.note(layer(&node.original));
+        }
+    }
     let mut paths: Vec<Option<String>> = graph
         .nodes
         .iter()
@@ -30,7 +39,7 @@ pub(super) fn places(graph: &Graph) -> Vec<Op> {
             (Gradient::Unknown, _) => None,
             (_, Pass::Optimizer) => Some(optimizer_path(graph, index, &model)),
             _ if takes_data(&node.original, &node.op_type) => Some(format!("{DATA}/{}", node.original)),
-            _ => Some(node.original.clone()),
+            _ => Some(products.place(&node.original, &node.op_type).unwrap_or_else(|| node.original.clone())),
         })
         .collect();
     place_sums_of_gradients(graph, &mut paths);
@@ -48,6 +57,11 @@ pub(super) fn places(graph: &Graph) -> Vec<Op> {
 /// The first part of a name that has several.
 fn top(name: &str) -> Option<&str> {
     name.split_once('/').map(|(top, _)| top)
+}
+
+/// The last part of a name.
+fn last(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
 }
 
 /// The layer that a path stands in.
@@ -75,7 +89,7 @@ fn optimizer_path(graph: &Graph, index: usize, model: &BTreeSet<&str>) -> String
         Some(variable) => Some(variable.clone()),
         None => variable_ahead(graph, index).or(behind.into_iter().next()),
     };
-    let last = without_number(node.original.rsplit('/').next().unwrap_or(&node.original));
+    let last = without_number(last(&node.original));
     match variable {
         Some(variable) if in_model(&variable) => format!("{variable}/{last}"),
         Some(variable) => format!("optimizer/{variable}/{last}"),
@@ -167,7 +181,7 @@ fn path_beside(node: &Node, neighbours: &[usize], paths: &[Option<String>]) -> O
         return None;
     }
     let shared = shared_layer(&layers);
-    let last = without_number(node.original.rsplit('/').next().unwrap_or(&node.original));
+    let last = without_number(last(&node.original));
     Some(if shared.is_empty() { node.original.clone() } else { format!("{shared}/{last}") })
 }
 

@@ -11,7 +11,8 @@ use jouletree_model::{Device, Event, Nanos, Op, Pass, Step};
 use crate::wire::Fields;
 
 use super::host::extent;
-use super::names::{Named, Place, places};
+use super::layers::Layers;
+use super::names::{Named, Place, Placed, places};
 use super::ops::Slot;
 use super::place::{Counted, category};
 use super::recording::{Recording, lines, run};
@@ -30,7 +31,7 @@ pub(super) fn read_plane<'a>(recording: &mut Recording<'a>, number: usize, plane
         xla: XlaStats::of(plane),
         tf_op: plane.stat_id("tf_op"),
         kernels: FxHashMap::default(),
-        scopes: Scopes::of(plane),
+        scopes: Scopes::of(plane, &recording.layers),
     };
     for (head, line) in &lines {
         reader.read_line(recording, head, line, counted.includes(&head.name));
@@ -54,18 +55,18 @@ struct Scopes(FxHashMap<Vec<u8>, Op>);
 
 impl Scopes {
     /// Operations that kernels refer to stand among the names of statistics, as `name:Type`.
-    fn of(plane: &Plane<'_>) -> Scopes {
+    fn of(plane: &Plane<'_>, layers: &Layers) -> Scopes {
         let texts: Vec<(&[u8], Named<'_>)> =
             plane.stats.iter().filter_map(|(_, text)| Some((*text, named(text)?))).collect();
-        let placed = places(&texts.iter().map(|(_, named)| *named).collect::<Vec<_>>());
-        let op = |place| match place {
+        let placed = places(&texts.iter().map(|(_, named)| *named).collect::<Vec<_>>(), layers);
+        let op = |placed: Placed| match placed.place {
             Place::At(op) | Place::SumOfGradients(op) => op,
         };
         Scopes(texts.into_iter().zip(placed).map(|((text, _), place)| (text.to_vec(), op(place))).collect())
     }
 
-    fn get(&self, text: &[u8]) -> Option<Op> {
-        self.0.get(text).cloned().or_else(|| match places(&[named(text)?]).pop()? {
+    fn get(&self, text: &[u8], layers: &Layers) -> Option<Op> {
+        self.0.get(text).cloned().or_else(|| match places(&[named(text)?], layers).pop()?.place {
             Place::At(op) | Place::SumOfGradients(op) => Some(op),
         })
     }
@@ -132,7 +133,8 @@ impl<'a> DevicePlane<'_, 'a> {
         let slot = match self.kernels.get(&key) {
             Some(slot) => *slot,
             None => {
-                let slot = recording.ops.add(self.kernel(&name, self.plane.text(tf_op)));
+                let op = self.kernel(&name, self.plane.text(tf_op), &recording.layers);
+                let slot = recording.ops.add(op);
                 self.kernels.insert(key, slot);
                 slot
             }
@@ -140,11 +142,11 @@ impl<'a> DevicePlane<'_, 'a> {
         events.push(run(extent.0, extent.1, slot, Step::NONE));
     }
     /// The operation that a kernel is a run of.
-    fn kernel(&self, name: &EventName<'_>, tf_op: Option<&[u8]>) -> Op {
+    fn kernel(&self, name: &EventName<'_>, tf_op: Option<&[u8]>, layers: &Layers) -> Op {
         let kernel = if name.display.is_empty() { name.name } else { name.display };
         let kernel = if kernel.is_empty() { b"unnamed" } else { kernel };
         let kernel = String::from_utf8_lossy(kernel);
-        match tf_op.and_then(|text| self.scopes.get(text)) {
+        match tf_op.and_then(|text| self.scopes.get(text, layers)) {
             Some(op) => Op { op_type: (&*kernel).into(), ..op },
             None => Op::new(&*kernel, &*kernel, &*kernel, Pass::Forward),
         }

@@ -5,13 +5,14 @@ use jouletree_model::{Device, DeviceClass, Event, Marker, Nanos, Step};
 use crate::time_base::wall_in_name;
 use crate::wire::Fields;
 
-use super::kinds::{Kind, Sort, kinds};
+use super::eager::{self, Stretch, Stretched};
+use super::kinds::{About, Kind, Sort, kinds};
 use super::ops::Slot;
 use super::recording::{Recording, lines, run};
 use super::space::{LineHead, Plane};
 use super::stats::{RawEvent, next_message};
 use super::work::Call;
-use super::xla::XlaStats;
+use super::xla::{XlaStats, tiles};
 
 /// How many bytes an event takes at least, as profilers write them; a guess that only saves moving memory.
 const EVENT_BYTES: usize = 32;
@@ -24,13 +25,15 @@ pub(super) fn read_plane<'a>(recording: &mut Recording<'a>, number: usize, plane
     if plane.lines.is_empty() {
         return;
     }
+    let about = About { layers: &recording.layers, has_programs: !recording.programs.is_empty() };
     let reader = HostPlane {
         number,
-        kinds: kinds(plane, &mut recording.ops),
+        kinds: kinds(plane, &about, &mut recording.ops),
         xla: XlaStats::of(plane),
         step: plane.stat_id("step_num"),
         call: plane.stat_id("tf_function_call"),
         done: plane.stat_id("_c"),
+        kernel: plane.stat_id("kernel_type"),
         walls: [plane.stat_id("wall_ns"), plane.stat_id("wall")],
         device: Device::new(DeviceClass::Cpu, 0),
         plane,
@@ -52,6 +55,8 @@ struct HostPlane<'p, 'a> {
     call: Option<i64>,
     /// The statistic by which the end of an operation's work refers to its call.
     done: Option<i64>,
+    /// The statistic that tells the type of an operation.
+    kernel: Option<i64>,
     walls: [Option<i64>; 2],
     device: Device,
 }
@@ -66,6 +71,7 @@ impl<'a> HostPlane<'_, 'a> {
         let runs_operations = head.kind().starts_with("tf_Compute");
         let mut events: Vec<Event> = Vec::with_capacity(line.len() / EVENT_BYTES);
         let mut calls: Vec<Call> = Vec::new();
+        let mut stretches: Vec<Stretch> = Vec::new();
         let (mut counted, mut listened) = (0, 0);
         let mut before = Slot::NONE;
         let mut fields = Fields::new(line);
@@ -115,6 +121,12 @@ impl<'a> HostPlane<'_, 'a> {
                 }
                 Sort::Unknown => calls.extend(self.look(recording, &raw, start, end, &mut events)),
                 Sort::Marker => self.mark(recording, &raw, start),
+                Sort::Asynchronous => self.whole(recording, &raw, (start, end), &mut events),
+                Sort::Scope => stretches.push(Stretch { start, end, name: raw.name, kind: Stretched::Scope }),
+                Sort::Eager => stretches.push(Stretch { start, end, name: raw.name, kind: Stretched::Operation }),
+                Sort::Function => {
+                    stretches.push(Stretch { start, end, name: raw.name, kind: Stretched::Function })
+                }
             }
             counted += 1;
             let is_operation = events.len() > runs;
@@ -126,6 +138,8 @@ impl<'a> HostPlane<'_, 'a> {
             }
         }
         recording.note_damage(line, fields.damage());
+        let text = |name| std::str::from_utf8(self.plane.events.get(name)?.name).ok();
+        events.extend(eager::runs(stretches, &mut recording.ops, text));
         if events.capacity() / 2 > events.len() {
             events.shrink_to_fit();
         }
@@ -195,6 +209,24 @@ impl<'a> HostPlane<'_, 'a> {
             }
         }
         None
+    }
+
+    /// Adds the run of a compiled function of whose instructions nothing is told.
+    fn whole(
+        &self,
+        recording: &mut Recording<'a>,
+        raw: &RawEvent<'a>,
+        (start, end): (Nanos, Nanos),
+        events: &mut Vec<Event>,
+    ) {
+        const CALLS: [&[u8]; 5] =
+            [b"StatefulPartitionedCall", b"PartitionedCall", b"XlaLaunch", b"XlaRun", b"_XlaRun"];
+        let kernel =
+            raw.stats().find(|stat| Some(stat.id) == self.kernel).and_then(|stat| self.plane.text(stat.value));
+        if kernel.is_some_and(|kernel| CALLS.contains(&kernel)) {
+            let parts = recording.whole();
+            events.extend(tiles(start, end, &parts).map(|(from, to, slot)| run(from, to, slot, Step::NONE)));
+        }
     }
 
     /// Takes the time of day from an event that carries it, in a statistic or in its name.

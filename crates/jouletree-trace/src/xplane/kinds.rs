@@ -2,7 +2,9 @@
 
 use std::str::from_utf8;
 
-use super::names::{Named, Place, data_op, iterator_op, places};
+use super::eager::{CALL, SCOPE};
+use super::layers::Layers;
+use super::names::{Named, Place, data_op, iterator_op, places, preparing_op};
 use super::ops::{Ops, Slot};
 use super::space::{EventName, Plane};
 
@@ -34,6 +36,22 @@ pub(super) enum Sort {
     Unknown,
     /// It carries the time of day.
     Marker,
+    /// A scope of a program that runs operations one by one, the call of such an operation, or that of a function.
+    Scope,
+    Eager,
+    Function,
+    /// The call of an operation that ends in another thread; it may be a compiled function.
+    Asynchronous,
+}
+
+/// The call of an operation that ends in another thread.
+const ASYNCHRONOUS: &str = "ExecutorState::ProcessAsync::Start";
+
+/// What is known about a file before its events are gone through.
+pub(super) struct About<'a> {
+    pub(super) layers: &'a Layers,
+    /// Whether it holds compiled modules.
+    pub(super) has_programs: bool,
 }
 
 /// Names of containers, of which there are as many as of operations.
@@ -48,27 +66,41 @@ const CONTAINERS: [&str; 8] = [
     "ParallelFor",
 ];
 
+/// Iterators that wait for others.
+const ITERATORS: [&str; 2] = ["Iterator::", "ReduceIterator::"];
+
 /// What every name of the plane stands for, in the order of its table.
-pub(super) fn kinds(plane: &Plane<'_>, ops: &mut Ops) -> Vec<Kind> {
+pub(super) fn kinds(plane: &Plane<'_>, about: &About<'_>, ops: &mut Ops) -> Vec<Kind> {
     let names: Vec<EventName<'_>> = plane.events.iter().map(|(_, name)| *name).collect();
     let displayed: Vec<Option<Named<'_>>> = names.iter().map(displayed_op).collect();
     let any_displayed = displayed.iter().any(Option::is_some);
-    // Without graphs there are no scopes.
-    let is_eager =
-        displayed.iter().flatten().all(|op| !op.name.contains('/')) && plane.stat_id("hlo_op").is_none();
+    let is_compiled = plane.stat_id("hlo_op").is_some();
+    // Without graphs there are no scopes, and functions run graphs.
+    let is_function = |name: &EventName<'_>| name.name.starts_with(b"EagerLocalExecute: __");
+    let is_eager = displayed.iter().flatten().all(|op| !op.name.contains('/'))
+        && !is_compiled
+        && !about.layers.is_eager
+        && !names.iter().any(is_function);
+    let is_untold = about.has_programs && !is_compiled;
     let found: Vec<Option<Named<'_>>> =
         if any_displayed { displayed } else { names.iter().map(undisplayed_op).collect() };
-    let placed = places(&found.iter().flatten().copied().collect::<Vec<_>>());
+    let placed = places(&found.iter().flatten().copied().collect::<Vec<_>>(), about.layers);
     let mut placed = placed.into_iter();
     let mut kind = |(name, op): (&EventName<'_>, &Option<Named<'_>>)| {
-        let Some(named) = op else { return other(name, is_eager, ops) };
+        let Some(named) = op else {
+            let text = String::from_utf8_lossy(name.name);
+            let special = eager_sort(&text).filter(|_| about.layers.is_eager);
+            let special = special.or((is_untold && text == ASYNCHRONOUS).then_some(Sort::Asynchronous));
+            return special.map_or_else(|| other(&text, is_eager, ops), without_op);
+        };
         let sort = if any_displayed { Sort::Op } else { Sort::PerhapsOp };
         let data_op = ops.add(data_op(*named));
-        match placed.next() {
-            Some(Place::At(op)) => Kind { op: ops.add(op), data_op, sort },
-            Some(Place::SumOfGradients(op)) => Kind { op: ops.add_sum(op), data_op, sort: Sort::Sum },
-            None => Kind { op: data_op, data_op, sort },
-        }
+        let Some(placed) = placed.next() else { return Kind { op: data_op, data_op, sort } };
+        let (op, sort) = match placed.place {
+            Place::At(op) => (ops.add(op), sort),
+            Place::SumOfGradients(op) => (ops.add_sum(op), Sort::Sum),
+        };
+        Kind { op, data_op: if placed.is_of_model { op } else { data_op }, sort }
     };
     names.iter().zip(&found).map(&mut kind).collect()
 }
@@ -90,10 +122,22 @@ fn undisplayed_op<'a>(event: &EventName<'a>) -> Option<Named<'a>> {
     (is_type && is_name).then_some(Named { name, op_type })
 }
 
-fn other(event: &EventName<'_>, is_eager: bool, ops: &mut Ops) -> Kind {
-    let name = String::from_utf8_lossy(event.name);
+/// What an event of a program is that runs operations one by one.
+fn eager_sort(name: &str) -> Option<Sort> {
+    match name.strip_prefix(CALL) {
+        Some("") => None,
+        Some(called) => Some(if called.starts_with("__") { Sort::Function } else { Sort::Eager }),
+        None => name.starts_with(SCOPE).then_some(Sort::Scope),
+    }
+}
+
+fn without_op(sort: Sort) -> Kind {
+    Kind { op: Slot::NONE, data_op: Slot::NONE, sort }
+}
+
+fn other(name: &str, is_eager: bool, ops: &mut Ops) -> Kind {
     let op = |slot| Kind { op: slot, data_op: slot, sort: Sort::Op };
-    let sort = |sort| Kind { op: Slot::NONE, data_op: Slot::NONE, sort };
+    let sort = without_op;
     if name.starts_with("ThreadpoolListener") {
         return sort(Sort::Listener);
     }
@@ -103,17 +147,16 @@ fn other(event: &EventName<'_>, is_eager: bool, ops: &mut Ops) -> Kind {
     if name == "MARK" || name.contains("wall_ns=") {
         return sort(Sort::Marker);
     }
-    if let Some(iterator) = iterator_op(&name) {
-        return op(ops.add(iterator));
+    if let Some(working) = iterator_op(name).or_else(|| preparing_op(name)) {
+        return op(ops.add(working));
     }
     // Without graphs the calls of operations are all there is.
-    if let (true, Some(called)) = (is_eager, name.strip_prefix("EagerLocalExecute: "))
+    if let (true, Some(called)) = (is_eager, name.strip_prefix(CALL))
         && !called.is_empty()
         && !called.starts_with("__")
     {
-        return op(ops.add_eager(called, &name));
+        return op(ops.add_eager(called, name));
     }
-    let is_container =
-        CONTAINERS.iter().any(|container| name.starts_with(container)) || name.starts_with("Iterator::");
+    let is_container = CONTAINERS.iter().chain(&ITERATORS).any(|container| name.starts_with(container));
     sort(if is_container { Sort::Other } else { Sort::Unknown })
 }

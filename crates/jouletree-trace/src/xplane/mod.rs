@@ -1,15 +1,18 @@
 //! XPlane files (`*.xplane.pb`), as `tf.profiler` and `jax.profiler` write them.
 //!
 //! `space` finds planes, lines and names in the file; `kinds` tells what the events with a name are and `names` where
-//! TensorFlow's operations stand in the model; `programs` does so for what XLA compiled; `host` and `device` go through
-//! the events; `work` and `containers` make the times of compiled operations right; `recording` keeps what they find and makes the trace of it.
+//! TensorFlow's operations are in the model; `layers` keeps the layers that the program noted, `eager` finds what ran
+//! without a graph; `programs` places what XLA compiled; `host` and `device` go through the events; `work` and
+//! `containers` make the times of compiled operations right; `recording` keeps what they find and makes the trace of it.
 
 mod containers;
 mod device;
+mod eager;
 mod host;
 mod ids;
 mod keras;
 mod kinds;
+mod layers;
 mod names;
 mod ops;
 mod place;

@@ -18,6 +18,8 @@ pub(super) struct Programs<'a> {
     by_name: FxHashMap<String, Vec<usize>>,
     /// How many instructions ran of which nothing is known but their name.
     pub(super) unknown: u64,
+    /// How many functions ran without a word about their instructions.
+    pub(super) untold: u64,
 }
 
 /// What is known of an instruction.
@@ -28,6 +30,9 @@ pub(super) struct Found {
     pub(super) container: Option<Container>,
     pub(super) around: Vec<Container>,
 }
+
+/// What a compiled function is called of which nothing is known.
+const COMPILED: &str = "compiled by XLA";
 
 struct Program<'a> {
     proto: &'a [u8],
@@ -76,6 +81,25 @@ impl<'a> Programs<'a> {
         self.by_id.contains_key(&program)
     }
 
+    /// Whether the file holds no module.
+    pub(super) fn is_empty(&self) -> bool {
+        self.programs.is_empty()
+    }
+
+    /// Where the time of a compiled function goes whose instructions are not in the file. Only if there is one module
+    /// is it known which it was.
+    pub(super) fn whole(&mut self) -> Vec<(Op, f64)> {
+        self.untold += 1;
+        let parts = match self.programs.as_mut_slice() {
+            [only] => only.module().map(HloModule::whole).unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        if parts.is_empty() {
+            return vec![(Op::new(COMPILED, "XLA", COMPILED, Pass::Forward), 1.0)];
+        }
+        parts.into_iter().map(|part| (part.op, part.share)).collect()
+    }
+
     /// Finds an instruction in its module; what is in none is known by its name.
     pub(super) fn find(&mut self, instruction: &str, module: &str, program: Option<i64>) -> Found {
         let by_id = program.and_then(|program| self.by_id.get(&program)).copied();
@@ -110,6 +134,10 @@ impl<'a> Programs<'a> {
 }
 
 impl Program<'_> {
+    fn module(&mut self) -> Option<&HloModule> {
+        self.module.get_or_insert_with(|| HloModule::parse(self.proto)).as_ref()
+    }
+
     fn find(&mut self, instruction: &str, number: usize) -> Option<Found> {
         let module = self.module.get_or_insert_with(|| HloModule::parse(self.proto)).as_ref()?;
         let parts = module.parts(instruction).filter(|parts| !parts.is_empty())?;

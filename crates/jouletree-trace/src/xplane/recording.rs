@@ -3,7 +3,9 @@
 use indexmap::{IndexMap, IndexSet};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use jouletree_model::{Device, DeviceClass, Event, Lane, Marker, Nanos, OpId, Step, Trace, TraceSource, Warning};
+use jouletree_model::{
+    Device, DeviceClass, Event, Lane, Marker, ModelTree, Nanos, NodeId, OpId, Step, Trace, TraceSource, Warning,
+};
 
 use crate::census::Counter;
 use crate::error::TraceError;
@@ -13,6 +15,7 @@ use crate::source::Source;
 use crate::time_base::{absolute, find_time_base};
 
 use super::containers::Containers;
+use super::layers::Layers;
 use super::ops::{Ops, Slot};
 use super::programs::Programs;
 use super::space::{LineHead, Plane, Space, position};
@@ -29,6 +32,7 @@ pub(super) struct Recording<'a> {
     /// Where the first damaged line is damaged.
     pub(super) damage: Option<usize>,
     pub(super) ops: Ops,
+    pub(super) layers: Layers,
     pub(super) steps: Steps,
     pub(super) programs: Programs<'a>,
     pub(super) instructions: Instructions,
@@ -66,6 +70,7 @@ impl<'a> Recording<'a> {
             events: 0,
             damage: None,
             ops: Ops::default(),
+            layers: Layers::of(space),
             steps: Steps::default(),
             programs: Programs::of(space),
             instructions: Instructions::default(),
@@ -224,6 +229,9 @@ impl<'a> Recording<'a> {
             trace.lanes.push(Lane::new(device, lane.label, events));
         }
         self.programs.add_to(&mut trace.model);
+        if !self.layers.is_empty() {
+            trace.model = with_names_of_layers(&trace.model, &self.layers);
+        }
         let source_name = source.name().to_owned();
         if trace.lanes.is_empty() {
             let what = "the profile holds no run of an operation; record some steps between \
@@ -255,11 +263,30 @@ fn numbers(ops: &Ops, lanes: &IndexMap<LaneKey, OpenLane, FxBuildHasher>, trace:
     ops.numbers(&used, |op| trace.ops.intern(op))
 }
 
+/// The model with the names that the program gives its layers.
+fn with_names_of_layers(model: &ModelTree, layers: &Layers) -> ModelTree {
+    let mut renamed = ModelTree::default();
+    let numbers: Vec<NodeId> =
+        model.nodes().map(|(_, op, facts)| renamed.insert(layers.renamed(op.clone()), facts.clone())).collect();
+    for edge in model.edges() {
+        if let (Some(from), Some(to)) = (numbers.get(edge.from.index()), numbers.get(edge.to.index())) {
+            renamed.connect(*from, *to);
+        }
+    }
+    renamed
+}
+
 fn name_warnings(file: &str, ops: &Ops, programs: &Programs<'_>) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if ops.eager > 0 {
         let message = "the program ran without graphs (eagerly), so its operations are known by their types alone; \
                        run it in a tf.function to see layers";
+        warnings.push(Warning::new(file, message));
+    }
+    if programs.untold > 0 {
+        let message = "this version of TensorFlow tells nothing of what runs inside of functions that XLA compiled \
+                       (jit_compile=True): their energy is split over layers by the operations they take; for \
+                       measured layers use jit_compile=False or TensorFlow 2.16 and later";
         warnings.push(Warning::new(file, message));
     }
     if programs.unknown > 0 {

@@ -41,6 +41,8 @@ pub(super) struct Instructions {
     numbers: FxHashMap<InstructionKey, usize>,
     known: Vec<Instruction>,
     modules: Interner,
+    /// The parts of the only module, when nothing is told of its instructions.
+    whole: Vec<(Slot, f64)>,
 }
 
 #[derive(Default)]
@@ -138,7 +140,11 @@ impl XlaStats {
 }
 
 /// A stretch of time cut into pieces by their shares; they fill it without a gap.
-fn tiles(start: Nanos, end: Nanos, parts: &[(Slot, f64)]) -> impl Iterator<Item = (Nanos, Nanos, Slot)> {
+pub(super) fn tiles(
+    start: Nanos,
+    end: Nanos,
+    parts: &[(Slot, f64)],
+) -> impl Iterator<Item = (Nanos, Nanos, Slot)> {
     let (mut from, mut passed) = (start, 0.0);
     parts.iter().enumerate().map(move |(place, (slot, share))| {
         passed += share;
@@ -170,6 +176,16 @@ impl XlaRun<'_> {
 }
 
 impl<'a> Recording<'a> {
+    /// Where the time of a compiled function goes of whose instructions nothing is told.
+    pub(super) fn whole(&mut self) -> Vec<(Slot, f64)> {
+        if self.instructions.whole.is_empty() {
+            let (ops, layers) = (&mut self.ops, &self.layers);
+            let slots = self.programs.whole().into_iter().map(|(op, share)| (ops.add(layers.renamed(op)), share));
+            self.instructions.whole = slots.collect();
+        }
+        self.instructions.whole.clone()
+    }
+
     /// The number of an instruction among those met so far.
     fn instruction(&mut self, plane: &Plane<'a>, number: usize, found: &XlaRun<'a>) -> usize {
         let key = InstructionKey {
@@ -186,8 +202,9 @@ impl<'a> Recording<'a> {
         let module = plane.text(found.module).unwrap_or_default();
         let text = String::from_utf8_lossy;
         let known = self.programs.find(&text(op), &text(module), found.program);
+        let layers = &self.layers;
         let parts: Vec<(Slot, f64)> =
-            known.parts.into_iter().map(|(op, share)| (self.ops.add(op), share)).collect();
+            known.parts.into_iter().map(|(op, share)| (self.ops.add(layers.renamed(op)), share)).collect();
         for (slot, _) in &parts {
             self.containers.note(*slot, known.container, &known.around);
         }
