@@ -1,8 +1,8 @@
 """Lightning: ``EnergyCallback`` logs joules by step, sample and epoch to the Trainer's loggers.
 
-Under ``jouletree run`` every Trainer has one by itself, of ``lightning`` and of ``pytorch_lightning``. The figures are
-``energy_j_per_step``, ``energy_j_per_sample`` and ``energy_j_per_epoch``, all without validation; where power is
-estimated rather than measured their names end in ``_estimated``.
+A program asks for it with ``Trainer(callbacks=[EnergyCallback()])``, of ``lightning`` or of ``pytorch_lightning``; what other
+Trainers log stays as it is. The figures are ``energy_j_per_step``, ``energy_j_per_sample`` and ``energy_j_per_epoch``, all
+without validation; where power is estimated rather than measured their names end in ``_estimated``.
 """
 
 from __future__ import annotations
@@ -20,26 +20,20 @@ __all__ = ["EnergyCallback", "adapt"]  # noqa: F822: made when it is first asked
 
 
 def adapt(module: ModuleType) -> None:
-    """Has Trainers log their energy."""
-    from ._session import guarded
+    """Sets the phases of Lightning's loops."""
+    from ._imports import when_imported
 
-    package = getattr(module, "pytorch", module)
-    trainer = getattr(package, "Trainer", None)
-    if trainer is None:
-        return
-    initialise = trainer.__init__
-
-    @functools.wraps(initialise)
-    def __init__(self: Any, *arguments: Any, **named: Any) -> None:
-        initialise(self, *arguments, **named)
-        guarded(_add_callback, self, package)
-
-    trainer.__init__ = __init__
+    package = getattr(module, "pytorch", module).__name__
+    when_imported(f"{package}.loops.evaluation_loop", lambda loops: _set_phase(loops, "_EvaluationLoop", "evaluate"))
+    when_imported(f"{package}.loops.prediction_loop", lambda loops: _set_phase(loops, "_PredictionLoop", "predict"))
 
 
-def _add_callback(trainer: Any, package: Any) -> None:
-    if not any(type(callback).__name__ == "EnergyCallback" for callback in trainer.callbacks):
-        trainer.callbacks.append(_energy_callback(package)())
+def _set_phase(module: ModuleType, name: str, phase: str) -> None:
+    from ._torch.phases import in_phase
+
+    loop = getattr(module, name, None)
+    if loop is not None:
+        loop.run = in_phase(phase, loop.run)
 
 
 def __getattr__(name: str) -> Any:
@@ -57,8 +51,6 @@ def __getattr__(name: str) -> Any:
 @functools.lru_cache(maxsize=None)
 def _energy_callback(package: Any) -> Any:
     from ._torch.energy import Tally, warn_outside
-    from ._torch.phases import begin_phase
-
     class EnergyCallback(package.Callback):
         """Logs the energy of training: see the module."""
 
@@ -86,26 +78,9 @@ def _energy_callback(package: Any) -> Any:
 
         def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
             self._tally.pause()
-            begin_phase("evaluate")
-
-        def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
-            begin_phase(None)
-
-        def on_test_start(self, trainer: Any, pl_module: Any) -> None:
-            begin_phase("evaluate")
-
-        def on_test_end(self, trainer: Any, pl_module: Any) -> None:
-            begin_phase(None)
-
-        def on_predict_start(self, trainer: Any, pl_module: Any) -> None:
-            begin_phase("predict")
-
-        def on_predict_end(self, trainer: Any, pl_module: Any) -> None:
-            begin_phase(None)
 
         def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
             self._tally.pause()
-            begin_phase(None)
 
     EnergyCallback.__module__ = __name__
     EnergyCallback.__qualname__ = "EnergyCallback"

@@ -1,8 +1,8 @@
 """Hugging Face transformers: ``EnergyCallback`` logs joules by step, sample and epoch to the Trainer's own loggers.
 
-Under ``jouletree run`` every Trainer has one by itself. The figures are ``energy_j_per_step``, ``energy_j_per_sample``,
-``energy_j_per_epoch`` and, at the end, ``train_energy_j``, all without evaluation; where power is estimated rather than
-measured their names end in ``_estimated``.
+A program asks for it with ``Trainer(callbacks=[EnergyCallback()])``; what other Trainers log stays as it is. The figures are
+``energy_j_per_step``, ``energy_j_per_sample``, ``energy_j_per_epoch`` and, at the end, ``train_energy_j``, all without
+evaluation; where power is estimated rather than measured their names end in ``_estimated``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["EnergyCallback", "adapt"]  # noqa: F822: made when it is first asked
 
 
 def adapt(module: ModuleType) -> None:
-    """Has Trainers log their energy, and tells generation and evaluation from training."""
+    """Sets the phases of evaluation and generation, and orders callbacks that log energy."""
     from ._imports import when_imported
 
     when_imported("transformers.trainer", _adapt_trainer)
@@ -37,7 +37,7 @@ def _adapt_trainer(module: ModuleType) -> None:
     @functools.wraps(initialise)
     def __init__(self: Any, *arguments: Any, **named: Any) -> None:
         initialise(self, *arguments, **named)
-        guarded(_add_callback, self)
+        guarded(_put_first, self)
 
     trainer.__init__ = __init__
     for name, phase in (("evaluate", "evaluate"), ("predict", "predict")):
@@ -50,14 +50,13 @@ def _adapt_generation(module: ModuleType) -> None:
     module.GenerationMixin.generate = in_phase("predict", module.GenerationMixin.generate)
 
 
-def _add_callback(trainer: Any) -> None:
-    """Puts a callback, the program's or ours, before those that report: what it adds to the log is then reported."""
+def _put_first(trainer: Any) -> None:
+    """Puts the program's callback, if it has one, before those that report: what it adds to the log is then reported."""
     callbacks = trainer.callback_handler.callbacks
-    kind = _energy_callback()
-    own = next((callback for callback in callbacks if isinstance(callback, kind)), None)
+    own = next((callback for callback in callbacks if type(callback).__module__ == __name__), None)
     if own is not None:
         callbacks.remove(own)
-    callbacks.insert(0, own or kind())
+        callbacks.insert(0, own)
 
 
 def __getattr__(name: str) -> Any:

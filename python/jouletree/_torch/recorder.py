@@ -47,6 +47,12 @@ def installed() -> Optional[Recorder]:
     return _installed
 
 
+class _Mark:
+    """Lives as long as a node of the autograd graph."""
+
+    __slots__ = ("__weakref__",)
+
+
 class Recorder:
     """What hooks and wrappers share."""
 
@@ -254,11 +260,9 @@ class Recorder:
             thread.steps.called_by_optimizer(module, self._samples(given))
         else:
             made = list(self._tensors((rest[-1],) if rest else ()))
-            can_go_back = any(tensor.requires_grad for tensor in made)
-            trains = thread.trains and (can_go_back or not made)
-            thread.steps.called(
-                module, self._samples(given), trains, can_go_back, lambda: self._kept(given, made)
-            )
+            graph = self._graph(made)
+            trains = thread.trains and (graph is not None or not made)
+            thread.steps.called(module, self._samples(given), trains, graph, lambda: self._kept(given, made))
         look, self.look = self.look, None
         if look is not None:
             guarded(look.finish)
@@ -274,6 +278,8 @@ class Recorder:
 
     def _is_step(self, module: Any, entry: Entry) -> bool:
         """Whether a call of this module by the program can be a step."""
+        if entry.root is self.names.data:
+            return False
         is_model = entry.is_model
         if is_model is None:
             is_model = entry.is_model = self._is_model(module)
@@ -333,6 +339,22 @@ class Recorder:
                 except (NotImplementedError, RuntimeError):
                     pass
         return kept
+
+    def _graph(self, made: list[Any]) -> Any:
+        """Something that is alive as long as gradients can be computed from tensors; ``None`` if that cannot be."""
+        node = next((tensor.grad_fn for tensor in made if tensor.requires_grad), None)
+        if node is None or self.trail.is_transformed():
+            return None if node is None else type(self)._lives
+        try:
+            mark = node.metadata["jouletree"] = _Mark()
+        except (AttributeError, RuntimeError, TypeError):
+            return type(self)._lives
+        return weakref.ref(mark)
+
+    @staticmethod
+    def _lives() -> bool:
+        """A graph of which it is not known how long it lives."""
+        return True
 
     def _samples(self, given: Any) -> Optional[int]:
         """How many samples a call was given: the first dimension of the first tensor, or the length of a list."""

@@ -5,7 +5,7 @@ join and end nothing (unless no module of the program has parameters). Neither d
 batch is fetched, or that run in a worker of a data loader.
 
 **Training.** A step ends when an optimizer has stepped. It begins with the first work for it: a batch is fetched, a model is
-called, a gradient is computed, gradients are set to zero just before. So gradient accumulation, with several forward and
+called, a gradient is computed, gradients are set to zero right before. So gradient accumulation, with several forward and
 backward passes to one optimizer step, is one step. Everything in an optimizer's closure belongs to the step of that
 optimizer. Optimizers that step one after the other without work in between share a step; ``zero_grad`` right after
 ``step`` belongs to it, too. Without any optimizer, as with explicit updates, a backward pass ends a step. Where optimizers
@@ -14,7 +14,8 @@ step inside of the backward pass, its end does.
 **Inference.** A call of a model in evaluation mode, without gradients, or without anything to train is a step of its own: so
 is each token of ``generate``. It begins with the fetch of its batch, if a data loader was asked just before. Its phase is
 ``evaluate`` in a program that has an optimizer or has trained, else ``predict``, unless a trainer says which it is.
-A call in training mode whose output no gradient was computed from before the next batch came is inference as well.
+A call in training mode is inference as well if no gradient was computed from its output before the next batch came from
+the same loader, or if the program has dropped that output.
 
 **Calls that share a step.** An inference and what follows it within a second are one step in these cases only: different
 parts of one model, as ``model.encode`` and then ``model.decode``, until a part is called again; another model that takes
@@ -22,8 +23,8 @@ the output of the first, or the same batch of a data loader; training that takes
 as of a teacher. An evaluation never joins the training of the same model.
 
 **Between steps.** What a program does between steps (logging, checkpoints, building its data) belongs to no step. A batch
-that is fetched, or gradients that are zeroed, more than a second before anything else happens begin no step. A step in
-which torch compiled something begins after the compilation and is not recorded.
+that is fetched more than a second before anything else happens begins no step. A step in which torch compiled something
+begins after the compilation and is not recorded.
 
 **Groups.** Steps of one phase that do different work have different functions: training steps the part of the program whose
 parameters their optimizer has, where optimizers have different parts; inference the model, where there are several.
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 
 #: Longer than this between two pieces of work, in nanoseconds, and they are not of one step.
 _NEAR = 1_000_000_000
+#: Gradients that are set to zero belong to a step that ends, or begins, at most this long before or after.
+_ADJACENT = 1_000_000
 #: So many ways in which steps began are remembered.
 _MOST = 512
 #: So many tensors of the last calls are remembered.
@@ -58,7 +61,7 @@ class Step:
     """A step that has begun."""
 
     __slots__ = ("backwards", "beginning", "calls", "can_go_back", "ended", "fetched", "fetches", "function", "is_noted",
-                 "is_trained", "last", "number", "optimizers", "phase", "recorded", "roots", "samples", "start", "tensors",
+                 "graphs", "is_trained", "last", "number", "optimizers", "phase", "recorded", "roots", "samples", "start", "tensors",
                  "trains", "window")  # fmt: skip
 
     def __init__(self, number: int, start: int, beginning: Hashable) -> None:
@@ -88,6 +91,8 @@ class Step:
         self.backwards = 0
         #: Whether gradients can be computed from an output of it.
         self.can_go_back = False
+        #: Weak references that live as long as what gradients of its calls in training mode are computed from.
+        self.graphs: list[Any] = []
         #: Identities of the modules that the program called.
         self.calls: set[int] = set()
         #: The models that these belong to, the first one first.
@@ -100,6 +105,11 @@ class Step:
     def has_work(self) -> bool:
         """Whether more has happened than the fetch of a batch."""
         return bool(self.calls or self.backwards or self.optimizers)
+
+    @property
+    def is_in_vain(self) -> bool:
+        """Whether no gradient can be computed any more from calls in training mode."""
+        return bool(self.graphs) and not self.backwards and all(graph() is None for graph in self.graphs)
 
 
 class Steps:
@@ -126,7 +136,7 @@ class Steps:
         step = self._open = Step(number, now, beginning)
         recorder.record(step, self._expected.get(beginning, likely))
         zeroed, self._zeroed = self._zeroed, (0, 0)
-        if not start and now - zeroed[1] < _NEAR:
+        if not start and now - zeroed[1] < _ADJACENT:
             start = zeroed[0]
         windows = recorder.windows
         if start and (not step.window or windows is None or windows.opened <= start):
@@ -139,6 +149,7 @@ class Steps:
     def _end(self, step: Step, group: Group, at: int = 0) -> None:
         step.ended = at or time.time_ns()
         step.phase, step.function = group
+        self._zeroed = (0, 0)
         step.recorded = self._recorder.has_recorded(step)
 
     def close(self) -> None:
@@ -222,8 +233,11 @@ class Steps:
         step = self._open
         now = time.time_ns()
         if step is not None and not step.ended:
-            return
-        if step is not None and step.phase == "train" and id(optimizer) in step.optimizers and now - step.ended < _NEAR:
+            if not step.is_in_vain:
+                return
+            self.close()
+            step = None
+        if step is not None and step.phase == "train" and id(optimizer) in step.optimizers and now - step.ended < _ADJACENT:
             return
         if step is None or step.phase == "train":
             self.close()
@@ -233,14 +247,13 @@ class Steps:
 
     def zeroed(self, optimizer: Any) -> None:
         """An optimizer has set gradients to zero."""
-        now = time.time_ns()
         step = self._open
         if step is not None and not step.ended:
-            step.last = now
-        elif step is not None and step.phase == "train" and not self._zeroed[0]:
+            step.last = time.time_ns()
+        elif self._zeroed[0]:
+            self._zeroed = (self._zeroed[0], time.time_ns())
+        elif step is not None and step.phase == "train":
             self._end(step, (step.phase, step.function))
-        else:
-            self._zeroed = (self._zeroed[0], now)
 
     def optimizes(self, optimizer: Any) -> None:
         """An optimizer is about to step."""
@@ -281,6 +294,8 @@ class Steps:
             self._end(step, self._training(), step.last)
             start = step.fetched
             self.close()
+        elif step is not None and step.is_in_vain:
+            self.close()
         elif step is not None:
             self._refresh(step, now)
         step = self._open
@@ -311,8 +326,12 @@ class Steps:
             return entry is not entry.root and id(module) not in step.calls and id(root) not in step.calls
         return bool(step.fetches) or any(is_made and reference.cdata in storage for reference, is_made in step.tensors)
 
-    def called(self, module: Any, samples: Optional[int], is_training: bool, can_go_back: bool, tensors: Any) -> None:
-        """The program has called a model. `tensors` gives the storage of what it took and made, if it is asked."""
+    def called(self, module: Any, samples: Optional[int], is_training: bool, graph: Any, tensors: Any) -> None:
+        """The program has called a model.
+
+        `graph` is alive as long as gradients can be computed from the result; ``None`` if that was never so. `tensors` gives
+        the storage of what the model took and made, if it is asked.
+        """
         step = self._open
         if step is None:
             return
@@ -322,7 +341,9 @@ class Steps:
         step.calls.add(id(module))
         step.trains |= is_training
         step.is_trained |= module.training
-        step.can_go_back |= can_go_back
+        step.can_go_back |= graph is not None
+        if is_training and graph is not None and len(step.graphs) < _TENSORS:
+            step.graphs.append(graph)
         step.last = time.time_ns()
         if step.trains:
             step.ended = 0
