@@ -162,7 +162,7 @@ fn live(settings: &Settings, cache: Option<&Path>) -> Result<Option<ElectricityM
         });
     };
     let url = settings.text(Key::ElectricityMapsUrl).unwrap_or_default();
-    let cache = cache.map_or_else(std::env::temp_dir, Path::to_owned);
+    let cache = cache.map(Path::to_owned);
     Ok(Some(ElectricityMaps { token, url, cache }))
 }
 

@@ -31,8 +31,8 @@ pub struct ElectricityMaps {
     pub token: String,
     /// Where it is asked.
     pub url: String,
-    /// The folder in which answers are kept.
-    pub cache: PathBuf,
+    /// The folder in which answers are kept; without one the service is asked each time.
+    pub cache: Option<PathBuf>,
 }
 
 /// Why there is no answer.
@@ -79,9 +79,9 @@ impl ElectricityMaps {
     /// The intensity at a place, now or within the last hour.
     pub fn intensity(&self, place: &Place) -> Result<Intensity, LiveError> {
         let zone = zone(place).ok_or(LiveError::Nowhere)?;
-        let file = self.cache.join(format!("intensity-{zone}.json"));
+        let file = self.cache.as_ref().map(|cache| cache.join(format!("intensity-{zone}.json")));
         let now = Timestamp::now().as_second();
-        let kept = read(&file);
+        let kept = file.as_deref().map(read).unwrap_or_default();
         let age = now.saturating_sub(kept.at);
         if let Some(intensity) = kept.intensity.filter(|_| (0..FRESH_S).contains(&age)) {
             return Ok(intensity);
@@ -98,7 +98,7 @@ impl ElectricityMaps {
             Ok(intensity) => Kept { at: now, intensity: Some(intensity.clone()), failures: 0 },
             Err(_) => Kept { at: now, intensity: None, failures: kept.failures.saturating_add(1) },
         };
-        write(&file, &kept);
+        file.iter().for_each(|file| write(file, &kept));
         asked.map_err(|why| LiveError::NoAnswer { zone, why })
     }
 

@@ -20,6 +20,11 @@ pub fn silence_guarded_panics() {
     }));
 }
 
+/// Runs a piece of this program that must not end all of it; `None` when it panicked, which is announced.
+pub fn survived<T>(work: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(work)).ok()
+}
+
 /// Runs a piece of a library; `None` when it panicked.
 pub fn guarded<T>(work: impl FnOnce() -> T) -> Option<T> {
     GUARDED.set(true);

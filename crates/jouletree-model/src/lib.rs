@@ -30,7 +30,7 @@ pub use census::{Census, Holding, Span};
 pub use device::{Device, DeviceClass, DeviceParseError};
 pub use event::{Event, Lane, Step};
 pub use footprint::{DeviceEnergy, Footprint, OpEnergy, StageEnergy, StepEnergy};
-pub use guard::{guarded, silence_guarded_panics};
+pub use guard::{guarded, silence_guarded_panics, survived};
 pub use interval::{Interval, Spread};
 pub use model_tree::{DataFlow, Facts, ModelTree, NodeId, TensorShape};
 pub use op::{Op, OpId, OpTable, Pass, UnknownPass};

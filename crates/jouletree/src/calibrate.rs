@@ -45,6 +45,9 @@ pub struct CalibrateArgs {
     /// The new folder; by default one named after the time
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
+    /// Let others read the kept calibration, as far as the umask allows; by default only you can
+    #[arg(long)]
+    share: bool,
     /// Samples of a call; several are parted by commas
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 8])]
     batch: Vec<u64>,
@@ -142,7 +145,8 @@ pub fn run(arguments: CalibrateArgs) -> Result<ExitCode> {
     let plan = serde_json::to_string(&plan)?;
     let words = [arguments.python.as_os_str(), "-m".as_ref(), "jouletree._calibrate".as_ref(), plan.as_ref()];
     let command = words.iter().map(|word: &&OsStr| word.to_os_string()).collect();
-    let status = run::run(&RunArgs::quiet(command, output.clone(), Level::Process, arguments.reader))?;
+    let quiet = RunArgs::quiet(command, output.clone(), Level::Process, arguments.reader);
+    let status = run::run(&RunArgs { share: arguments.share, ..quiet })?;
     if found.is_file() {
         let calibration = Calibration::read(&found)?;
         print(&match arguments.format {

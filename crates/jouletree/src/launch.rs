@@ -14,7 +14,8 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::thread;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
+use jouletree_model::survived;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, waitid};
 
 use crate::signals::{self, Listener};
@@ -130,6 +131,13 @@ pub fn become_command(command: &[OsString]) -> u8 {
 pub fn code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
     u8::try_from(code).unwrap_or(1)
+}
+
+/// Does something with a command that has ended; a defect of this program is an error like others, and leaves the command
+/// its exit status.
+pub fn attempted(work: impl FnOnce() -> Result<()>) -> Result<()> {
+    survived(work)
+        .unwrap_or_else(|| Err(anyhow!("jouletree failed before the recording was finished; please report it")))
 }
 
 /// The exit code of a program that ran a command: the command's own, also where its recording failed, unless `strict`.

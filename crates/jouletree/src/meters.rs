@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use jouletree_carbon::models::cpu;
 use jouletree_carbon::settings::{self, Key};
 use jouletree_meter::Roots;
 use jouletree_meter::external::{ExternalMeter, Place};
-use jouletree_meter::inventory::{Inventory, NotMeasured, Sources};
+use jouletree_meter::inventory::{Inventory, Sources};
 use jouletree_meter::model::{Given, MeasuredPair};
 use jouletree_model::{Device, Watts};
 use jouletree_run::HostFacts;
@@ -90,16 +91,44 @@ impl MeterArgs {
         self.require == Some(Require::Measured)
     }
 
-    /// Whether an inventory has what is required.
-    pub fn check(&self, inventory: &Inventory) -> Result<(), NotMeasured> {
+    /// Whether meters were given by name.
+    pub fn names_meters(&self) -> bool {
+        !self.meters.is_empty()
+    }
+
+    /// Whether an inventory has what is required, and every meter that was given by name.
+    pub fn check(&self, inventory: &Inventory) -> Result<()> {
+        for meter in &self.meters {
+            let source = meter.source();
+            let found =
+                inventory.found.iter().find(|one| one.info.source == source && one.info.device == meter.device);
+            if let Some(Err(why)) = found.map(|found| &found.sensor) {
+                let remedy = why.remedy.as_ref().map(|remedy| format!("; {remedy}")).unwrap_or_default();
+                bail!("--meter {} cannot be used for {}: {}{remedy}", meter.place, meter.device, why.reason);
+            }
+        }
         match self.require {
-            Some(Require::Measured) => inventory.require_measured(),
+            Some(Require::Measured) => Ok(inventory.require_measured()?),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the settings name a model that there is.
+    pub fn check_model(&self) -> Result<()> {
+        let known = ["jouletree", "codecarbon"];
+        let settings = settings::Sources::of_process().read().0;
+        match settings
+            .text(Key::CpuModel)
+            .filter(|text| self.cpu_model.is_none() && !known.contains(&text.as_str()))
+        {
+            Some(text) => bail!("there is no cpu_model `{text}`; choose {}", known.join(" or ")),
             None => Ok(()),
         }
     }
 
     /// What there is to measure with, if it is what is required.
-    pub fn inventory(&self) -> Result<Inventory, NotMeasured> {
+    pub fn inventory(&self) -> Result<Inventory> {
+        self.check_model()?;
         let inventory = Inventory::take(&self.sources());
         self.check(&inventory).map(|()| inventory)
     }

@@ -128,7 +128,8 @@ pub fn run(arguments: &MonitorArgs) -> Result<ExitCode> {
     let status = recording.follow(&mut subject, None)?;
     // From here on Ctrl-C ends this program, too.
     drop(subject);
-    let told = recording.finish(status).and_then(|recorded| {
+    let told = launch::attempted(|| {
+        let recorded = recording.finish(status)?;
         tell(arguments, &recorded.run, &settings, context, &csv)?;
         recorded.whole()
     });

@@ -1,6 +1,7 @@
 //! A file that is being written: it appears whole or not at all.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -13,11 +14,18 @@ pub struct Partial {
 
 impl Partial {
     pub fn beside(path: &Path) -> Result<Partial> {
+        Partial::with_mode(path, 0o666)
+    }
+
+    /// The same with these permissions, of which the umask takes its part.
+    pub fn with_mode(path: &Path, mode: u32) -> Result<Partial> {
         let name = path.file_name().with_context(|| format!("{}: not the name of a file", path.display()))?;
         let partial = path.with_file_name(format!(".{}.partial-{}", name.to_string_lossy(), std::process::id()));
-        // One that is left from a dead process of the same number is written over.
-        let file = File::create(&partial)
-            .with_context(|| format!("{}: cannot create the file; is its folder there?", path.display()))?;
+        // Left by a dead process of the same number, or a link that another user put there.
+        let _ = fs::remove_file(&partial);
+        let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&partial);
+        let file =
+            file.with_context(|| format!("{}: cannot create the file; is its folder there?", path.display()))?;
         Ok(Partial { path: partial, file })
     }
 

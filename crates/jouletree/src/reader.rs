@@ -62,7 +62,14 @@ impl ReaderArgs {
 
     /// Finds who can read the meters, and what is required of them.
     pub fn open(&self) -> Result<Reader> {
+        self.meters.check_model()?;
         if let Some(socket) = &self.daemon {
+            if self.meters.names_meters() {
+                bail!(
+                    "--meter is read by this process, and --daemon asks another for all energy; leave one of them out, or \
+                     give the meter to the daemon: jouletree daemon --meter PLACE"
+                );
+            }
             let client = Client::connect(&Address::Unix(socket.clone()))?;
             if self.meters.requires_measured() && !client.sensors()?.iter().any(measures_processor) {
                 bail!(
@@ -74,8 +81,10 @@ impl ReaderArgs {
             return Ok(Reader::Daemon(Box::new(client)));
         }
         let inventory = Inventory::take(&self.meters.sources());
+        // A meter that was given by name is read here.
         if inventory.require_measured().is_err()
             && !self.no_daemon
+            && !self.meters.names_meters()
             && let Some(client) = measuring_daemon()
         {
             return Ok(Reader::Daemon(Box::new(client)));

@@ -28,7 +28,8 @@ pub fn run(arguments: &RecordArgs) -> Result<ExitCode> {
     say(arguments, || format!("recording to {}", output.display()));
     subject.go()?;
     let mut status = recording.follow(&mut subject, arguments.duration)?;
-    let recorded = recording.finish(status).and_then(|recorded| {
+    let recorded = launch::attempted(|| {
+        let recorded = recording.finish(status)?;
         tell(arguments, &recorded.run);
         recorded.whole()
     });

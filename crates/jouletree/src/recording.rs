@@ -11,7 +11,7 @@ use anyhow::{Result, anyhow};
 use jouletree_live::Publisher;
 use jouletree_meter::Roots;
 use jouletree_meter::station::{Feed, Next, Watch};
-use jouletree_model::Nanos;
+use jouletree_model::{Nanos, survived};
 use jouletree_run::{JournalWriter, RecordingHeader, RunFolder};
 
 use crate::launch::{Environment, Launched};
@@ -213,7 +213,8 @@ impl Recording {
             if duration.is_some_and(|duration| begun.elapsed() >= duration) {
                 return Ok(None);
             }
-            if !self.take(LOOK) {
+            // The command is waited for, whatever happens here.
+            if !survived(|| self.take(LOOK)).unwrap_or(false) {
                 let trouble = self.trouble.get_or_insert_with(|| anyhow!("the meters stopped before their time"));
                 eprintln!("warning: recording ends here, the command goes on: {trouble:#}");
                 return subject.outlive();

@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use jouletree_model::Pass;
 use jouletree_report::{FigureChoice, FigureFormat, Figures, Study, page};
-use jouletree_run::RunFolder;
+use jouletree_run::{RunFolder, read_file};
 
 use crate::partial::Partial;
 use crate::{Outcome, run};
@@ -34,6 +35,9 @@ pub struct ReportArgs {
     /// The page; by default report.html in the folder of the first run
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Let others read the page, as far as the umask allows; by default only you can
+    #[arg(long)]
+    pub share: bool,
     /// Writes the figures of a paper into this folder, and the page only if -o is given; replaces figures of the same
     /// names
     #[arg(long, value_name = "DIR")]
@@ -91,7 +95,7 @@ pub fn run(arguments: &ReportArgs) -> Result<Outcome> {
     };
     let study = Study::read(folders, rayon::current_num_threads())?;
     if let Some(output) = output {
-        write(&study, &output)?;
+        write(&study, &output, arguments.share)?;
         eprintln!("jouletree: wrote {}", output.display());
     }
     if let Some(folder) = &arguments.figures {
@@ -103,22 +107,36 @@ pub fn run(arguments: &ReportArgs) -> Result<Outcome> {
 /// Writes the page of a run into its folder.
 pub fn write_for(run: RunFolder) -> Result<()> {
     let page = run.path().join(NAME);
-    write(&Study::read(vec![run], rayon::current_num_threads())?, &page)
+    write(&Study::read(vec![run], rayon::current_num_threads())?, &page, false)
 }
 
 /// Writes the page of a study; replaces an earlier page, and nothing else.
-pub fn write(study: &Study, output: &Path) -> Result<()> {
-    match fs::read_to_string(output) {
-        Ok(text) if !text.contains(OURS) => {
-            bail!("{} exists and is no report; choose another -o or remove it", output.display())
-        }
-        Err(error) if error.kind() == ErrorKind::InvalidData => {
-            bail!("{} exists and is no report; choose another -o or remove it", output.display())
-        }
-        Ok(_) | Err(_) => {}
+pub fn write(study: &Study, output: &Path, is_shared: bool) -> Result<()> {
+    let is_ours = match read_file(output) {
+        Ok(content) => String::from_utf8(content).is_ok_and(|text| text.contains(OURS)),
+        // A pipe or a device.
+        Err(error) => error.kind() != ErrorKind::InvalidInput,
+    };
+    if !is_ours {
+        bail!("{} exists and is no report; choose another -o or remove it", output.display());
     }
     let text = page(study).context("the report cannot be written")?;
-    replace(output, text.as_bytes())
+    let before = output.metadata().ok().map(|data| data.permissions());
+    let partial = Partial::with_mode(output, mode(output, is_shared))?;
+    partial.file().write_all(text.as_bytes()).with_context(|| format!("cannot write {}", output.display()))?;
+    if let Some(before) = before {
+        // Whoever opened the page before may still do so.
+        partial.file().set_permissions(before).with_context(|| format!("cannot write {}", output.display()))?;
+    }
+    partial.become_whole(output)
+}
+
+/// The permissions of a page: its owner's, unless it is shared or in a run folder that is.
+fn mode(output: &Path, is_shared: bool) -> u32 {
+    let in_shared_run = output.parent().is_some_and(|folder| {
+        RunFolder::is_at(folder) && folder.metadata().is_ok_and(|data| data.permissions().mode() & 0o077 != 0)
+    });
+    if is_shared || in_shared_run { 0o644 } else { 0o600 }
 }
 
 fn write_figures(study: &Study, arguments: &ReportArgs, folder: &Path) -> Result<()> {

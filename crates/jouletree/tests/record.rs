@@ -112,6 +112,19 @@ impl Drop for Running {
     }
 }
 
+/// The same command from a shell that does something first.
+fn in_shell(first: &str, command: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{first}; exec \"$@\""), "sh"]);
+    shell.arg(command.get_program()).args(command.get_args()).env("COLUMNS", "400");
+    shell
+}
+
+/// A list of texts in a result.
+fn list_of(value: &Value, key: &str) -> Vec<String> {
+    list(value, key).iter().map(|item| item.as_str().unwrap().to_owned()).collect()
+}
+
 #[track_caller]
 fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     let patience = Instant::now() + Duration::from_secs(60);
@@ -183,6 +196,14 @@ fn a_program_that_is_not_there_is_said_before_anything_is_written() {
     let ran = machine.recorded(&["--", "no-such-program"]);
     assert_eq!(ran.code, 1);
     assert!(ran.stderr.contains("there is no program `no-such-program`"), "{}", ran.stderr);
+    for (program, said) in [
+        ("/etc/passwd", "`/etc/passwd` is not executable"),
+        ("/etc", "`/etc` is a folder"),
+        ("/nonexistent/x", "there is no program `/nonexistent/x`"),
+    ] {
+        let ran = machine.recorded(&["--", program]);
+        assert!(ran.code == 1 && ran.stderr.contains(said), "{}", ran.stderr);
+    }
     assert!(!machine.run().exists());
 }
 
@@ -309,16 +330,115 @@ fn a_recorder_that_is_killed_loses_a_batch_at_most() {
 fn a_full_disk_ends_the_recording_and_not_the_command() {
     let machine = Machine::playing("package-0: 60W");
     let command = machine.record(&["--period", "1", "--", "sh", "-c", "sleep 4; echo whole"]);
-    // No file may grow beyond 80 blocks of 512 bytes; the signal for that is ignored.
-    let mut limited = Command::new("sh");
-    limited.args(["-c", "trap '' XFSZ; ulimit -f 80; exec \"$@\"", "sh"]);
-    limited.arg(command.get_program()).args(command.get_args()).env("COLUMNS", "400");
-    let ran = ended(limited.output().unwrap());
-    assert_eq!((ran.code, ran.stdout.as_str()), (1, "whole\n"), "{}", ran.stderr);
+    // No file may grow beyond 80 blocks of 512 bytes. Writing beyond that is a signal, which usually ends a program.
+    let ran = ended(in_shell("ulimit -f 80", &command).output().unwrap());
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "whole\n"), "{}", ran.stderr);
     assert!(ran.stderr.contains("recording ends here, the command goes on"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("warning: the recording in "), "{}", ran.stderr);
     // With room again, what was written is there.
     let shown = shown(&machine.run());
     assert_power(balance(&shown, "host/cpu:0"), 60.0, 0.1, machine.tick());
+    let remarks = list(&shown, "remarks");
+    let is_told = |remark: &Value| remark.as_str().unwrap().contains("recording ended before its subject did");
+    assert!(remarks.iter().any(is_told), "{shown}");
+}
+
+/// The exit status is the command's, whatever becomes of its recording.
+#[test]
+fn a_recording_that_cannot_be_kept_leaves_the_command_its_status() {
+    let machine = Machine::without_meter();
+    let run = machine.run().display().to_string();
+    for (options, status, expected) in [(&[][..], 0, 0), (&["--strict"], 0, 1), (&[], 7, 7), (&["--strict"], 7, 7)]
+    {
+        let script = format!("rm -r {run}; exit {status}");
+        let ran = machine.recorded(&[options, &["--", "sh", "-c", &script]].concat());
+        assert_eq!(ran.code, expected, "{options:?} {status}: {}", ran.stderr);
+        let said = if expected == 1 { "error: " } else { "warning: " };
+        assert!(ran.stderr.lines().any(|line| line.starts_with(said) && line.contains(&run)), "{}", ran.stderr);
+        assert!(!machine.run().exists());
+    }
+}
+
+/// Whatever the umask is, also while it is recorded; and nothing of it holds a secret of the command line.
+#[test]
+fn what_is_recorded_is_its_owners_unless_it_is_shared() {
+    let modes = |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
+    for (umask, options, expected) in [
+        ("000", &[][..], ["700", "600"]),
+        ("027", &["--share"], ["750", "640"]),
+        ("000", &["--share"], ["755", "644"]),
+    ] {
+        let machine = Machine::without_meter();
+        let run = machine.run().display().to_string();
+        let look =
+            format!("stat -c %a {run} {run}/journal {run}/journal/* {run}/*.json; grep -r hunter {run}; exit 0");
+        let secrets = [
+            "sh",
+            "--api-key=hunter1",
+            "--password",
+            "hunter2",
+            "https://me:hunter3@host/",
+            "--tokenizer",
+            "bert",
+        ];
+        let command = machine.record(&[options, &["--", "sh", "-c", &look], &secrets].concat());
+        let ran = ended(in_shell(&format!("umask {umask}"), &command).output().unwrap());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let mut found = modes(&ran.stdout);
+        assert!(found.len() > 8, "{}", ran.stdout);
+        assert_eq!(found[..2], [expected[0], expected[0]], "{umask} {options:?}: the folders");
+        found.drain(..2);
+        assert!(found.iter().all(|mode| mode == expected[1]), "{umask} {options:?}: {found:?}");
+        let list =
+            Command::new("sh").args(["-c", "stat -c %a $0 $0/*; grep -r hunter $0", &run]).output().unwrap();
+        let mut found = modes(&String::from_utf8(list.stdout).unwrap());
+        assert_eq!(found.remove(0), expected[0]);
+        assert!(found.len() > 2 && found.iter().all(|mode| mode == expected[1]), "{umask} {options:?}: {found:?}");
+        let words: Vec<String> = list_of(&shown(&machine.run()), "command").into_iter().skip(3).collect();
+        let kept = [
+            "sh",
+            "--api-key=REDACTED",
+            "--password",
+            "REDACTED",
+            "https://me:REDACTED@host/",
+            "--tokenizer",
+            "bert",
+        ];
+        assert_eq!(words, kept);
+    }
+}
+
+/// What ignores a signal without jouletree does so with it: `nohup jouletree record -- …`.
+#[test]
+fn an_ignored_hangup_is_ignored_by_the_command_as_well() {
+    let machine = Machine::without_meter();
+    let command = machine.record(&["--", "sh", "-c", "kill -HUP $$; kill -HUP $PPID; sleep 0.2; echo alive"]);
+    let ran = ended(in_shell("trap '' HUP", &command).output().unwrap());
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "alive\n"), "{}", ran.stderr);
+}
+
+/// What is asked for by name is had, or it is an error before anything runs.
+#[test]
+fn a_meter_that_does_not_work_is_an_error() {
+    let machine = Machine::without_meter();
+    let silent = machine.folder.path().join("silent.csv");
+    fs::write(&silent, "epoch_s,watts\n").unwrap();
+    let mark = machine.folder.path().join("it-ran");
+    for (options, said) in [
+        (&["--meter", "tcp:127.0.0.1:9"][..], "127.0.0.1:9 cannot be used for host/machine:0"),
+        (&["--meter", "cpu:0=/nonexistent/meter"], "/nonexistent/meter cannot be used for host/cpu:0"),
+        (&["--meter", silent.to_str().unwrap()], "silent.csv cannot be used for host/machine:0"),
+        (&["--meter", silent.to_str().unwrap(), "--daemon=/nonexistent/socket"], "leave one of them out"),
+    ] {
+        let ran = machine.recorded(&[options, &["--", "touch", mark.to_str().unwrap()]].concat());
+        assert_eq!(ran.code, 1, "{options:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(said), "{options:?}: {}", ran.stderr);
+        assert!(!mark.exists() && !machine.run().exists(), "{options:?}");
+    }
+    let mut unknown = machine.record(&["--", "touch", mark.to_str().unwrap()]);
+    let ran = ended(unknown.env("JOULETREE_CPU_MODEL", "mine").output().unwrap());
+    assert!(ran.code == 1 && ran.stderr.contains("there is no cpu_model `mine`"), "{}", ran.stderr);
+    assert!(!mark.exists());
 }
 
 #[test]

@@ -6,6 +6,7 @@
 mod common;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -265,6 +266,118 @@ fn processes_that_outlive_the_command_are_named() {
     let ran =
         place.ran(&["-q"], "import multiprocessing as m\np = m.Process(target=print)\np.start(); p.join()\n");
     assert!(!ran.stderr.contains("still run"), "{}", ran.stderr);
+}
+
+/// What another user changed or added in the package never runs in this user's name, whatever the umask was.
+#[test]
+fn code_that_was_planted_in_the_cache_does_not_run() {
+    let place = Place::new();
+    let again = |place: &Place| {
+        let _ = fs::remove_dir_all(place.path("run"));
+        let command = place.run(&["-q", "--level", "process"], "import os; print(os.environ['JOULETREE_BINARY'])");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "umask 0; exec \"$@\"", "sh"]).arg(command.get_program()).args(command.get_args());
+        shell
+            .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))))
+            .env_remove("JOULETREE_BINARY");
+        ended(shell.current_dir(place.folder.path()).output().unwrap())
+    };
+    let ran = again(&place);
+    assert_eq!((ran.code, ran.stdout.trim()), (0, env!("CARGO_BIN_EXE_jouletree")), "{}", ran.stderr);
+    let package = fs::read_dir(place.path("cache/jouletree")).unwrap().next().unwrap().unwrap().path();
+    let open = Command::new("find").arg(place.path("cache")).args(["-perm", "/022"]).output().unwrap();
+    assert_eq!(String::from_utf8(open.stdout).unwrap(), "", "nothing of it can be written by others");
+    let planted = place.path("planted");
+    let code = format!("open({:?}, 'w')\n", planted.display().to_string());
+    for name in
+        ["jouletree/_auto/sitecustomize.py", "jouletree/_auto/os.py", "encodings.py", "jouletree/__init__.py"]
+    {
+        let file = package.join(name);
+        let before = fs::read_to_string(&file).unwrap_or_default();
+        fs::write(&file, code.clone() + &before).unwrap();
+        let ran = again(&place);
+        assert_eq!((ran.code, ran.stdout.trim()), (0, env!("CARGO_BIN_EXE_jouletree")), "{name}: {}", ran.stderr);
+        assert!(!planted.exists(), "{name}");
+    }
+}
+
+/// Without a cache folder the package is in a folder of this run, and without any place for it the program runs as well.
+#[test]
+fn a_program_runs_without_a_cache() {
+    let place = Place::new();
+    let script = "import os, sys; print(os.environ.get('PYTHONPATH', ''), 'jouletree' in sys.modules)";
+    let temporary = place.path("tmp");
+    fs::create_dir(&temporary).unwrap();
+    let mut command = place.run(&["-q", "--level", "process"], script);
+    command
+        .env_remove("HOME")
+        .env_remove("XDG_CACHE_HOME")
+        .env_remove("XDG_RUNTIME_DIR")
+        .env("TMPDIR", &temporary);
+    let ran = ended(command.output().unwrap());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let path = ran.stdout.split([':', ' ']).next().unwrap();
+    assert!(
+        Path::new(path).starts_with(temporary.canonicalize().unwrap()) && ran.stdout.contains("True"),
+        "{}",
+        ran.stdout
+    );
+    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0, "nothing is left of it");
+    fs::remove_dir_all(place.path("run")).unwrap();
+    // A colon cannot be in a search path.
+    let mut command = place.run(&["-q", "--level", "process"], script);
+    command.env("XDG_CACHE_HOME", place.path("a:b")).env_remove("PYTHONPATH");
+    let ran = ended(command.output().unwrap());
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, " False\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("there is no place for jouletree's Python package"), "{}", ran.stderr);
+}
+
+/// A program that ended well has ended well, also if what it left cannot be accounted.
+#[test]
+fn traces_that_are_gone_leave_the_program_its_status() {
+    let place = Place::new();
+    let script = "import os, shutil; shutil.rmtree(os.environ['JOULETREE_TRACES'])";
+    let ran = place.ran(&["-q"], script);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("warning: cannot read ") && ran.stderr.contains("traces"), "{}", ran.stderr);
+}
+
+/// A run with its page and its kept traces is its owner's, and holds no secret of a command line.
+#[test]
+fn a_run_is_its_owners_and_without_secrets() {
+    let place = Place::new();
+    let mut command = place.run(&["-q", "--keep-traces", "--level", "module"], LAYERS);
+    let ran = ended(
+        command.args(["--hub-token", "hunter1", "--api_key=hunter2", "--max-tokens", "512"]).output().unwrap(),
+    );
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let run = place.path("run");
+    let found = Command::new("grep").args(["-rl", "hunter"]).arg(&run).output().unwrap();
+    assert_eq!(String::from_utf8(found.stdout).unwrap(), "");
+    let manifest = place.manifest();
+    let commands = [&manifest["recording"]["command"], &manifest["processes"][0]["command"], &manifest["command"]];
+    for command in commands {
+        let words: Vec<&str> = command.as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+        let kept = ["--hub-token", "REDACTED", "--api_key=REDACTED", "--max-tokens", "512"];
+        assert!(words.ends_with(&kept), "{words:?}");
+    }
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!([mode(&run), mode(&run.join("traces"))], [0o700, 0o700]);
+    assert_eq!([mode(&run.join("report.html")), mode(&run.join("ops.parquet"))], [0o600, 0o600]);
+    // Pages elsewhere, too, unless they are shared.
+    let page = place.path("page.html");
+    let report = |options: &[&str]| {
+        ended(jouletree().arg("report").arg(&run).arg("-o").arg(&page).args(options).output().unwrap()).ok()
+    };
+    report(&[]);
+    assert_eq!(mode(&page), 0o600);
+    fs::remove_file(&page).unwrap();
+    report(&["--share"]);
+    let plain = fs::File::create(place.path("plain")).unwrap().metadata().unwrap().permissions().mode();
+    assert_eq!(mode(&page), plain & 0o644);
+    // What was opened stays so.
+    report(&[]);
+    assert_eq!(mode(&page), plain & 0o644);
 }
 
 #[test]

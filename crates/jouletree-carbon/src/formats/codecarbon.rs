@@ -79,7 +79,7 @@ pub fn row(record: &Record, used: Utilization) -> Vec<(&'static str, Cell)> {
         if seconds > 0.0 { joules / seconds } else { 0.0 }
     };
     let energy = |part: Option<Part>| Cell::Number(record.kilowatt_hours(part));
-    let region = place.grid.map_or_else(|| "unknown".to_owned(), |grid| grid.name.to_lowercase());
+    let region = place.grid.map_or(Cell::Empty, |grid| Cell::Text(grid.name.to_lowercase()));
     let cells = [
         Cell::Text(local_time(record.end, 'T')),
         record.project.as_str().into(),
@@ -98,7 +98,7 @@ pub fn row(record: &Record, used: Utilization) -> Vec<(&'static str, Cell)> {
         Cell::Number(impact.water_l),
         record.country_name().into(),
         place.country().map_or(Cell::Empty, |country| country.iso3.as_str().into()),
-        Cell::Text(region),
+        region,
         place.cloud.map_or(Cell::Empty, |cloud| cloud.provider.into()),
         place.cloud.and_then(|cloud| cloud.region).map_or(Cell::Empty, |region| region.region.as_str().into()),
         record.machine.os.as_str().into(),
@@ -106,10 +106,7 @@ pub fn row(record: &Record, used: Utilization) -> Vec<(&'static str, Cell)> {
         Cell::Text(format!("{CODECARBON}-compatible/jouletree {}", record.version)),
         record.machine.threads.map_or(Cell::Empty, Cell::Count),
         record.machine.cpu_model.as_str().into(),
-        match record.machine.gpus.len() {
-            0 => Cell::Empty,
-            gpus => Cell::Count(gpus as u64),
-        },
+        Cell::Count(record.machine.gpus.len() as u64),
         record.machine.gpu_model().as_str().into(),
         Cell::Empty,
         Cell::Empty,

@@ -100,7 +100,14 @@ const ENTRIES: [Entry; 26] = [
     entry(Key::Tariff, "tariff", &[], None, "price of a kWh: 0.25, or 8:30-19:00=0.31,19:00-8:30=0.22"),
     entry(Key::Currency, "currency", &[], Some("EUR"), "currency of the tariff"),
     entry(Key::Project, "project", &["project_name"], Some("codecarbon"), "name of the project"),
-    entry(Key::Experiment, "experiment_id", &["experiment_id"], None, "number of the experiment"),
+    entry(
+        Key::Experiment,
+        "experiment_id",
+        &["experiment_id"],
+        // CodeCarbon's own for those who name none.
+        Some("5b0fa12a-3dd7-45bb-9766-cc326314d9f1"),
+        "number of the experiment",
+    ),
     entry(Key::OutputFolder, "output_dir", &["output_dir"], Some("."), "folder of emissions.csv"),
     entry(Key::OutputFile, "output_file", &["output_file"], Some("emissions.csv"), "its name"),
     entry(Key::OnCsvWrite, "on_csv_write", &["on_csv_write"], Some("append"), "append a row, or update the run's"),

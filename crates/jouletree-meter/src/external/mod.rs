@@ -47,6 +47,11 @@ impl ExternalMeter {
         ExternalMeter { place, device: Device::new(DeviceClass::Machine, 0), unit: None }
     }
 
+    /// What its sensor says of where it is read.
+    pub fn source(&self) -> String {
+        format!("external meter: {}", self.place)
+    }
+
     /// Opens it and begins to listen, to what comes from now on.
     pub fn find(&self) -> Found {
         let mut tally = Tally::new(self.unit.unwrap_or(PowerUnit::Watts));
@@ -77,7 +82,7 @@ impl ExternalMeter {
         SensorInfo {
             device: self.device.clone(),
             domain: None,
-            source: format!("external meter: {}", self.place),
+            source: self.source(),
             kind: kind(unit),
             range: None,
             step: 1.0,

@@ -76,7 +76,10 @@ mod tests {
             assert!(policy.contains(&format!("{directive} '{}'", source(&text))), "{policy}");
         }
         assert!(element("<script>", "</script>").contains("use strict"));
-        assert!(page.contains("<title>a /*script*/ &lt;b> /*data*/</title>") || page.contains("&lt;b&gt; /*data*/</title>"));
+        assert!(
+            page.contains("<title>a /*script*/ &lt;b> /*data*/</title>")
+                || page.contains("&lt;b&gt; /*data*/</title>")
+        );
         assert!(page.contains("id=\"data\">{}</script>"));
     }
 }

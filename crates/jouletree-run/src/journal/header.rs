@@ -67,6 +67,9 @@ pub struct HostFacts {
     pub cpu: Option<String>,
     /// How many logical processors it has.
     pub cpus: Option<u64>,
+    /// The architecture of its processors.
+    #[serde(default)]
+    pub arch: Option<String>,
     /// How much memory it has, in bytes.
     #[serde(default)]
     pub memory: Option<u64>,
@@ -150,6 +153,7 @@ impl HostFacts {
             kernel: text(roots.proc.join("sys/kernel/osrelease")),
             cpu,
             cpus: Some(cpus).filter(|cpus| *cpus > 0),
+            arch: Some(std::env::consts::ARCH.to_owned()),
             memory: memory(&fs::read_to_string(roots.proc.join("meminfo")).unwrap_or_default()),
         }
     }

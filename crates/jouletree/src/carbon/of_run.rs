@@ -190,7 +190,8 @@ fn machine_of(recording: Option<&Recording>, python: &Option<String>) -> Machine
 
 /// What is known of a machine.
 pub fn machine(host: &HostFacts) -> Machine {
-    let kernel = host.kernel.as_ref().map(|kernel| format!("Linux-{kernel}"));
+    let architecture = host.arch.as_ref().map(|arch| format!("-{arch}")).unwrap_or_default();
+    let kernel = host.kernel.as_ref().map(|kernel| format!("Linux-{kernel}{architecture}"));
     Machine {
         os: kernel.or_else(|| host.os.clone()).unwrap_or_default(),
         threads: host.cpus,

@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use crate::cli::Format;
 use crate::named_model::ModelArgs;
+use crate::recording::shared;
 use crate::{Outcome, json, print, print_warnings, report, show, tables};
 
 /// What `--help` shows.
@@ -54,6 +55,9 @@ pub struct PredictArgs {
     /// Keep the prediction as a run in this new folder, with its page: show, report and export know it
     #[arg(short, long, value_name = "RUN")]
     output: Option<PathBuf>,
+    /// Let others read the kept run, as far as the umask allows; by default only you can
+    #[arg(long, requires = "output")]
+    share: bool,
     /// How the result is written
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -117,6 +121,9 @@ pub fn run(arguments: &PredictArgs) -> Result<Outcome> {
     let footprint = footprint(&profile, &passes, optimizer)?;
     if let Some(output) = &arguments.output {
         keep(output, &footprint)?;
+        if arguments.share {
+            shared(output);
+        }
     }
     let text = match arguments.format {
         Format::Json => written(&profile, &passes, optimizer, arguments.tariff)?,

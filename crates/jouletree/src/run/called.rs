@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use jouletree_model::{Call, CallSite, CallStability, Calls, Nanos, TimeRange, Warning};
+use jouletree_run::read_file;
 use serde::Deserialize;
 
 use super::told::rows;
@@ -130,9 +131,9 @@ fn patched_files(folder: &Path, warnings: &mut Vec<Warning>) -> HashMap<String, 
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         let Some(patched) = path.to_str().and_then(|path| path.strip_suffix(".sites.json")) else { continue };
-        let listing = fs::read(&path).ok().and_then(|text| serde_json::from_slice::<Listing>(&text).ok());
+        let listing = read_file(&path).ok().and_then(|text| serde_json::from_slice::<Listing>(&text).ok());
         // The table knows the name of the file, the process that loaded it where it is.
-        let place = fs::read_to_string(format!("{patched}.path")).ok().filter(|place| !place.is_empty());
+        let place = text(Path::new(&format!("{patched}.path"))).filter(|place| !place.is_empty());
         let placed = |file: PatchedFile| PatchedFile { file: place.clone().unwrap_or(file.file), ..file };
         match listing {
             Some(listing) => {
@@ -153,12 +154,17 @@ pub fn sources(run: &Path) -> HashMap<String, String> {
     for entry in fs::read_dir(run.join(PATCHED)).into_iter().flatten().flatten() {
         let path = entry.path();
         let Some(patched) = path.to_str().and_then(|path| path.strip_suffix(".path")) else { continue };
-        let original = fs::read(patched).ok().and_then(|text| jouletree_patch::unpatched_script(&text).ok());
-        if let (Ok(file), Some(original)) = (fs::read_to_string(&path), original) {
+        let original =
+            read_file(Path::new(patched)).ok().and_then(|text| jouletree_patch::unpatched_script(&text).ok());
+        if let (Some(file), Some(original)) = (text(&path), original) {
             sources.insert(file, String::from_utf8_lossy(&original).into_owned());
         }
     }
     sources
+}
+
+fn text(path: &Path) -> Option<String> {
+    String::from_utf8(read_file(path).ok()?).ok()
 }
 
 #[cfg(test)]

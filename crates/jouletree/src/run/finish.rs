@@ -10,7 +10,7 @@ use jouletree_model::{Footprint, Warning};
 use jouletree_run::{Accounting, EnergyOf, RunContents, RunFolder, accounted};
 
 use super::called;
-use super::gather::gather;
+use super::gather::{self, gather};
 use super::{Level, RunArgs, TRACES, shown};
 use crate::carbon::of_run;
 use crate::page::Look;
@@ -21,7 +21,9 @@ use crate::{carbon, inputs, print_warnings, recorded, report, show};
 pub fn account(run: &RunFolder, arguments: &RunArgs, intensity: Option<&Intensity>) -> Result<()> {
     let (run, footprint) = completed(run)?;
     let traces = run.path().join(TRACES);
-    if !arguments.keep_traces {
+    if arguments.keep_traces {
+        gather::redact_commands(&traces);
+    } else {
         // Traces that cannot be removed do no harm.
         let _ = fs::remove_dir_all(&traces);
     }

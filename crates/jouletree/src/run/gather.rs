@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use jouletree_model::{ModelTree, Process, Program, Step, TimeRange, Trace, Warning};
+use jouletree_model::{ModelTree, Process, Program, Step, TimeRange, Trace, Warning, redacted};
+use jouletree_run::read_file;
 use jouletree_trace::{Progress, ReadOptions, TraceError, find_traces, merge_traces, read_model, read_trace};
 use rayon::prelude::*;
 
@@ -14,8 +15,10 @@ use super::{called, told};
 use crate::inputs;
 use crate::progress::ReadingBar;
 
+/// What a process says of itself.
+const PROCESS: &str = "process.json";
 /// Files of a process that are not traces.
-const TOLD: [&str; 5] = ["process.json", "steps.csv", "windows.csv", "warnings.txt", called::CALLS];
+const TOLD: [&str; 5] = [PROCESS, "steps.csv", "windows.csv", "warnings.txt", called::CALLS];
 /// How files that hold models begin.
 const MODEL: &str = "model-";
 
@@ -44,19 +47,40 @@ pub fn gather(folder: &Path) -> Result<Trace> {
     Ok(merge_traces(traces))
 }
 
+/// Takes the secrets out of the command lines of processes whose traces are kept. What cannot be written again is removed.
+pub fn redact_commands(folder: &Path) {
+    for process in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = process.path().join(PROCESS);
+        let Some(mut about) = read_file(&path).ok().and_then(|text| serde_json::from_slice::<Process>(&text).ok())
+        else {
+            continue;
+        };
+        let command = redacted(&about.command);
+        if command == about.command {
+            continue;
+        }
+        about.command = command;
+        let written = serde_json::to_vec(&about).map_err(Into::into).and_then(|text| fs::write(&path, text));
+        if written.is_err() {
+            let _ = fs::remove_file(&path);
+        }
+    }
+}
+
 impl Left {
     fn read(folder: &Path) -> Left {
         let mut warnings = Vec::new();
-        let process: Process = fs::read(folder.join("process.json"))
+        let process: Process = read_file(&folder.join(PROCESS))
             .ok()
             .and_then(|text| serde_json::from_slice(&text).ok())
             .unwrap_or_default();
         let spans = told::spans(folder, &mut warnings);
-        let told = fs::read_to_string(folder.join("warnings.txt")).unwrap_or_default();
+        let told = read_file(&folder.join("warnings.txt")).unwrap_or_default();
+        let told = String::from_utf8_lossy(&told);
         let about = format!("process {}", process.pid);
         warnings.extend(told.lines().map(|line| Warning::new(about.as_str(), line)));
         let mut model = ModelTree::default();
-        for file in files_in(folder).iter().filter(|file| name_of(file).starts_with(MODEL)) {
+        for file in files_in(folder).iter().filter(|file| name_of(file).starts_with(MODEL) && file.is_file()) {
             match read_model(file) {
                 Ok(tree) => model.merge(tree),
                 Err(error) => warnings.push(Warning::new(about.as_str(), error.to_string())),

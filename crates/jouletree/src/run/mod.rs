@@ -85,7 +85,8 @@ pub fn run(arguments: &RunArgs) -> Result<ExitCode> {
     let status = recording.follow(&mut subject, None)?;
     // From here on Ctrl-C ends this program, too.
     drop(subject);
-    let told = recording.finish(status).and_then(|recorded| {
+    let told = launch::attempted(|| {
+        let recorded = recording.finish(status)?;
         finish::account(&recorded.run, arguments, intensity.as_ref())?;
         recorded.whole()
     });

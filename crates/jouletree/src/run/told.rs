@@ -59,7 +59,8 @@ pub fn spans(folder: &Path, warnings: &mut Vec<Warning>) -> Vec<ProgramSpan> {
 }
 
 pub fn rows<R: DeserializeOwned>(file: &Path, warnings: &mut Vec<Warning>) -> Vec<R> {
-    let Ok(mut reader) = csv::ReaderBuilder::new().flexible(true).from_path(file) else { return Vec::new() };
+    let Ok(opened) = jouletree_run::open_file(file) else { return Vec::new() };
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(opened);
     let mut rows: Vec<R> = Vec::new();
     let (mut wrong, mut count) = (0, 0_u64);
     for row in reader.deserialize() {

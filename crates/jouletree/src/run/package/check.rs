@@ -25,7 +25,8 @@ fn changed(top: &Path) -> io::Result<Option<PathBuf>> {
     let folders = folders();
     let mut missing: BTreeSet<PathBuf> = FILES.iter().map(|(name, _)| Path::new(NAME).join(name)).collect();
     for folder in [PathBuf::new()].iter().chain(&folders) {
-        let path = top.join(folder);
+        // Joined with nothing, a path ends with a slash, and a link would be followed.
+        let path = if folder.as_os_str().is_empty() { top.to_owned() } else { top.join(folder) };
         let about = path.symlink_metadata()?;
         if !about.is_dir() || !trusted::is_private_to_write(&about) {
             return Ok(Some(path));
