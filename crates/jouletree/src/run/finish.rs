@@ -46,7 +46,11 @@ pub fn account(run: &RunFolder, arguments: &RunArgs, intensity: Option<&Intensit
         if reported.is_ok() {
             eprintln!("\nreport: {}", shown(&run.path().join(report::NAME)));
         }
-        let more = if has_calls { format!("calls {path}") } else { format!("show {path} --by op --summarize") };
+        let more = match (has_calls, footprint.energies.is_empty()) {
+            (true, _) => format!("calls {path}"),
+            (false, true) => format!("show {path}"),
+            (false, false) => format!("show {path} --by op --summarize"),
+        };
         eprintln!("kept in {path}; more with: jouletree {more}");
     }
     print_warnings(&recorded::warnings(&run));
