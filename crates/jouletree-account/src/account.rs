@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 
 use jouletree_model::{
-    Device, DeviceEnergy, EnergySeries, Footprint, Joules, Kind, Lane, Nanos, OpEnergy, OpId, PartCharge, PowerSpan,
-    StageEnergy, StepEnergy, TimeRange, Timeline, Trace, Warning,
+    Device, DeviceEnergy, EnergySeries, Footprint, Joules, Kind, Lane, Nanos, OpEnergy, OpId, PartCharge,
+    PowerSpan, StageEnergy, StepEnergy, TimeRange, Timeline, Trace, Warning,
 };
 
 use crate::hosting::Hosting;

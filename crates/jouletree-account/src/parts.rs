@@ -74,7 +74,12 @@ impl<'a> Cut<'a> {
 
     /// What a sweep over the cut lanes says about each operation in each part. `device` is the number of the device in its
     /// trace, if operations ran on it.
-    pub(crate) fn charges(&self, tally: &Tally, stage: usize, device: Option<usize>) -> Vec<(usize, OpId, OpTally)> {
+    pub(crate) fn charges(
+        &self,
+        tally: &Tally,
+        stage: usize,
+        device: Option<usize>,
+    ) -> Vec<(usize, OpId, OpTally)> {
         let charge = |(key, (part, op)): (u32, &(usize, OpId))| {
             let charged = tally.ops.get(key as usize).copied().unwrap_or_default();
             let counted = device.and_then(|device| self.counts.get(&(stage, device, key)));
@@ -105,7 +110,8 @@ fn pieces(lane: &Lane, stretches: &[Stretch]) -> Vec<Event> {
         for segment in &segments {
             let mut start = segment.start;
             while start < segment.end {
-                let border = stretch_at(stretches, &mut place, start).map_or(Nanos::MAX, |stretch| stretch.range.end);
+                let border =
+                    stretch_at(stretches, &mut place, start).map_or(Nanos::MAX, |stretch| stretch.range.end);
                 let end = segment.end.min(border);
                 pieces.push(Event { start, end, ..*segment });
                 start = end;
@@ -129,7 +135,8 @@ fn counts(
     keys: &mut Keys,
 ) -> FxHashMap<(usize, usize, u32), u64> {
     let mut counts = FxHashMap::default();
-    let marks = stages.iter().enumerate().flat_map(|(stage, time)| time.ranges.iter().map(move |range| (range, stage)));
+    let marks =
+        stages.iter().enumerate().flat_map(|(stage, time)| time.ranges.iter().map(move |range| (range, stage)));
     let mut marks: Vec<(&TimeRange, usize)> = marks.collect();
     marks.sort_unstable_by_key(|(range, _)| range.start);
     for lane in &trace.lanes {

@@ -104,11 +104,14 @@ fn part_at(program: &Program, operations: Option<TimeRange>, instant: Nanos) -> 
         return Part::new(PartKind::Operations);
     }
     if let Some(step) = latest(false) {
-        return Part { kind: PartKind::UnrecordedSteps, phase: step.name.clone(), function: step.function.clone() };
+        return Part {
+            kind: PartKind::UnrecordedSteps,
+            phase: step.name.clone(),
+            function: step.function.clone(),
+        };
     }
-    let only_compiles = |process: usize| {
-        is_busy(process, SpanKind::Compilation) && !is_busy(process, SpanKind::Overhead)
-    };
+    let only_compiles =
+        |process: usize| is_busy(process, SpanKind::Compilation) && !is_busy(process, SpanKind::Overhead);
     let kind = if (0..3).any(only_compiles) {
         PartKind::Compilation
     } else if (0..3).any(|process| is_busy(process, SpanKind::Overhead)) {
@@ -225,14 +228,14 @@ fn check(case: &Case) {
     let in_steps = footprint.parts.iter().filter(|part| part.part.kind == PartKind::RecordedSteps);
     let between: f64 = in_steps
         .map(|part| {
-            let is_of = |group: &&StepGroup| (&group.phase, &group.function) == (&part.part.phase, &part.part.function);
+            let is_of =
+                |group: &&StepGroup| (&group.phase, &group.function) == (&part.part.phase, &part.part.function);
             let factor = groups.iter().find(is_of).and_then(StepGroup::factor).unwrap_or(1.0);
             let PartBalance { energy, operations } = footprint.of_part(part);
             factor * (energy - operations).0
         })
         .sum();
-    let missing: f64 =
-        groups.iter().filter(|group| group.factor().is_none()).map(|group| group.energy.0).sum();
+    let missing: f64 = groups.iter().filter(|group| group.factor().is_none()).map(|group| group.energy.0).sum();
     let throughout = footprint.parts.iter().filter(|part| part.part.kind == PartKind::Operations);
     let throughout: f64 = throughout.map(|part| footprint.of_part(part).operations.0).sum();
     let most = scaled.max(all_steps).max(whole);
@@ -248,8 +251,12 @@ fn cases() -> impl Strategy<Value = Case> {
     let lanes = prop::collection::vec(prop::collection::vec(event, 0..12), 1..4);
     let power = prop::collection::vec((0.0..9.0_f64, 0.0..2.0_f64, prop::bool::weighted(0.1)), 2..30);
     let stage = prop::option::of(0..SPAN);
-    (prop::collection::vec(span, 0..10), lanes, power, stage)
-        .prop_map(|(spans, lanes, power, stage)| Case { spans, lanes, power, stage })
+    (prop::collection::vec(span, 0..10), lanes, power, stage).prop_map(|(spans, lanes, power, stage)| Case {
+        spans,
+        lanes,
+        power,
+        stage,
+    })
 }
 
 proptest! {

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Device, Joules, Kind, ModelTree, Nanos, OpId, OpTable, PartCharge, PartEnergy, Step, TraceSource, Warning, Watts,
+    Device, Joules, Kind, ModelTree, Nanos, OpId, OpTable, PartCharge, PartEnergy, Step, TraceSource, Warning,
+    Watts,
 };
 
 /// Where the energy went: the tensor energy footprint (TEF) of every device, and what was not attributed.

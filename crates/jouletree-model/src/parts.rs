@@ -80,12 +80,9 @@ impl Footprint {
                     group.energy += energy;
                     group.recorded += recorded;
                 }
-                None => groups.push(StepGroup {
-                    phase: phase.clone(),
-                    function: function.clone(),
-                    energy,
-                    recorded,
-                }),
+                None => {
+                    groups.push(StepGroup { phase: phase.clone(), function: function.clone(), energy, recorded })
+                }
             }
         }
         groups

@@ -244,7 +244,11 @@ impl<'a> Sweep<'a> {
             SpanKind::Overhead => doing.recordings = counted(doing.recordings),
             _ => {
                 let step = (span.is_recorded, span.range.start, index);
-                if begins { doing.steps.insert(step) } else { doing.steps.remove(&step) };
+                if begins {
+                    doing.steps.insert(step)
+                } else {
+                    doing.steps.remove(&step)
+                };
             }
         }
         if doing.is_stepping() {

@@ -17,27 +17,50 @@ function headline() {
     card("energy", joules(total.energy), kindMark(total.kind), sure, kilowattHours(total.energy)),
   ];
   if (total.seconds > 0) parts.push(card("average power", watts(total.energy / total.seconds), `over ${seconds(total.seconds)}`));
-  for (const phase of data.phases) {
-    parts.push(card(`a ${phase.phase || "run"} step`, joules(phase.step_j), `${count(phase.steps)} steps, ${seconds(phase.seconds / phase.steps)} each`,
+  for (const phase of largest(data.phases)) {
+    parts.push(card(`${article(phase.phase || "run")} step${phase.function ? ` of ${phase.function}` : ""}`, joules(phase.step_j),
+      `${count(phase.steps)} steps${phase.processes > 1 ? ` in each of ${count(phase.processes)} processes` : ""}, ${seconds(phase.seconds / phase.steps)} each`,
       phase.sample_j === null ? null : `${joules(phase.sample_j)} a sample`));
   }
   if (tree.energy[ROOT] > 0) {
     const recorded = total.attributed + total.idle;
     parts.push(card("in operations", percent(total.attributed / recorded),
       total.seconds > 0 ? `of ${joules(recorded)} while operations were recorded` : "as they are predicted",
-      total.unrecorded > 0 ? `${joules(total.unrecorded)} before, between and after` : null));
+      total.unrecorded > 0 ? `${joules(total.unrecorded)} outside of them` : null));
   }
   if (total.monitor !== null) {
     parts.push(card("recording itself", joules(total.monitor), "not in the energy above", percent(total.monitor / total.energy)));
   }
   made.append(element("div", { class: "cards" }, ...parts));
   if (data.runs > 1) made.append(element("p", {}, `Energies are means over ${data.runs} runs; ± is one standard deviation. Power over time is that of the first run.`));
-  if (data.scale) {
-    made.append(element("p", {}, `Operations were recorded in ${count(data.scale.recorded)} of ${count(data.scale.steps)} steps. `
-      + `What layers and operations used is told for these; all steps used ${data.scale.factor.toFixed(3)} times as much.`));
+  const partly = largest(data.phases.filter((phase) => phase.recorded < phase.steps));
+  if (partly.length) {
+    const each = (phase) => `${count(phase.recorded)} of ${count(phase.steps)} ${phase.phase} steps${phase.function ? ` of ${phase.function}` : ""}`
+      + (phase.factor === null ? "" : ` (all of them used ${phase.factor.toFixed(3)} times as much)`);
+    made.append(element("p", {}, `Operations were recorded in ${partly.map(each).join(", ")}. Layers and operations show what these used.`));
   }
+  if (data.parts.length) made.append(partTable());
   made.append(deviceTable());
   if (data.windows.length) made.append(windowTable());
+}
+
+/** The phases that used most, in their order. */
+function largest(phases) {
+  const chosen = [...phases].sort((a, b) => b.energy_j - a.energy_j).slice(0, 8);
+  return phases.filter((phase) => chosen.includes(phase));
+}
+
+/** A word with its article: `an evaluate`, `a train`. */
+const article = (word) => `${/^[aeiou]/i.test(word) ? "an" : "a"} ${word}`;
+
+/** The parts that make the whole run. */
+function partTable() {
+  const all = data.parts.reduce((sum, [, energy]) => sum + energy, 0);
+  const row = ([name, energy, operations, time]) => element("tr", {}, element("th", { scope: "row" }, name),
+    element("td", {}, joules(energy)), element("td", {}, percent(all > 0 ? energy / all : 0)),
+    element("td", {}, operations > 0 ? joules(operations) : ""), element("td", {}, time === null ? "" : seconds(time)));
+  return wide(element("table", { id: "parts" }, head(["part of the run", "energy", "share", "in operations", "time"]),
+    element("tbody", {}, ...data.parts.map(row))));
 }
 
 function deviceTable() {

@@ -25,7 +25,7 @@ function power() {
     draw();
   };
   const button = (text, label, act) => element("button", { type: "button", "aria-label": label, onclick: act }, text);
-  const options = [...(step ? [["step", `a ${step.name || ""} step`.replace("  ", " ")]] : []), ["run", "the whole run"]];
+  const options = [...(step ? [["step", step.name ? `${article(step.name)} step` : "a step"]] : []), ["run", "the whole run"]];
   made.append(element("div", { class: "bar" },
     choice("Time", "data-time", options, view.what, (what) => { view.what = what; move(0, 1); }),
     layer,

@@ -7,6 +7,7 @@ mod diagram;
 pub mod export;
 mod figures;
 mod page;
+mod parts;
 mod study;
 mod told;
 
@@ -15,7 +16,8 @@ pub use figures::{
     CallPicture, CallTrack, Figure, FigureChoice, FigureError, FigureFormat, Figures, TradeoffPoint, tradeoff,
 };
 pub use page::page;
+pub use parts::{PartRow, parts, parts_by_name};
 pub use study::{
     DeviceTotal, Moment, PowerTrack, PowerView, Provenance, Ranked, StageTotal, StepView, Study, StudyError,
 };
-pub use told::{PhaseRow, Scale, StageRow, Told, WindowRow, stages};
+pub use told::{PhaseRow, StageRow, Told, WindowRow, stages};

@@ -1,8 +1,10 @@
-//! What a program told about itself, with energy: its steps by what they do, its windows and its stages.
+//! What a program noted about itself, with energy: its steps by what they do, its windows and its stages.
+
+use std::collections::HashMap;
 
 use jouletree_account::EnergyIndex;
 use jouletree_model::{
-    DeviceClass, DeviceEnergy, Footprint, Joules, Kind, Pass, Program, ProgramSpan, SpanKind, TimeRange,
+    DeviceClass, DeviceEnergy, Footprint, Joules, Kind, Pass, Program, ProgramSpan, SpanKind, TimeRange, Timeline,
 };
 use jouletree_run::{EnergyOf, MeteredSeries, accounted};
 use serde::Serialize;
@@ -14,15 +16,19 @@ pub struct Told<'a> {
     kind: Option<Kind>,
 }
 
-/// Steps that do the same.
+/// Steps of one phase and function.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PhaseRow {
     /// What the steps do.
     pub phase: Box<str>,
-    /// How many there are.
+    /// What tells them apart from others of the phase; may be empty.
+    pub function: Box<str>,
+    /// How many there are in a process; of processes that ran one after the other, in all of them.
     pub steps: usize,
     /// How many of them had their operations recorded.
     pub recorded: usize,
+    /// How many processes took such steps at the same time.
+    pub processes: usize,
     /// What all of them used.
     pub energy_j: f64,
     /// What one of them used on average.
@@ -35,6 +41,10 @@ pub struct PhaseRow {
     pub seconds: f64,
     /// How far from a meter the energy stands.
     pub kind: Option<Kind>,
+    /// What those used whose operations were recorded.
+    pub recorded_j: f64,
+    /// By how much the energy of all of them is more than that; `None` when none was recorded.
+    pub factor: Option<f64>,
 }
 
 /// All windows of one name.
@@ -71,17 +81,6 @@ pub struct StageRow {
     pub unattributed_j: f64,
 }
 
-/// How much of what steps used was used by those whose operations were recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Scale {
-    /// How many steps there were.
-    pub steps: usize,
-    /// How many of them were recorded.
-    pub recorded: usize,
-    /// By how much the energy of all steps is more.
-    pub factor: f64,
-}
-
 impl<'a> Told<'a> {
     /// What a program told, and the power that was recorded meanwhile.
     pub fn new(program: &'a Program, power: Vec<MeteredSeries>) -> Told<'a> {
@@ -94,33 +93,54 @@ impl<'a> Told<'a> {
         Told { program, energy, kind }
     }
 
-    /// Its steps by what they do, in the order of their beginnings.
+    /// Its steps by phase and function, in the order of their beginnings. At each instant one step counts, so that the
+    /// energies of all rows sum up to that of all steps.
     pub fn phases(&self) -> Vec<PhaseRow> {
-        let row = |(phase, spans): (Box<str>, Vec<&ProgramSpan>)| {
-            let ranges = united(&spans);
-            // Every rank of a job takes the same steps.
-            let ranks = spans.chunk_by(|a, b| a.process == b.process);
-            let rank = ranks.max_by_key(|rank| rank.len()).unwrap_or_default();
-            let steps = rank.len();
+        let Some(timeline) = Timeline::of(self.program, None) else { return Vec::new() };
+        let mut ranges: HashMap<(&str, &str), [Vec<TimeRange>; 2]> = HashMap::new();
+        for (part, parts) in timeline.parts.iter().zip(timeline.ranges()).filter(|(part, _)| part.is_steps()) {
+            let [unrecorded, recorded] = ranges.entry((&part.phase, &part.function)).or_default();
+            if part.is_recorded() { recorded } else { unrecorded }.extend(parts);
+        }
+        let row = |(phase, function, spans): (&'a str, &'a str, Vec<&ProgramSpan>)| {
+            let [unrecorded, recorded] = ranges.get(&(phase, function)).cloned().unwrap_or_default();
+            let counts = Counts::of(&spans);
             let samples =
                 spans.iter().map(|span| span.samples).sum::<Option<u64>>().filter(|samples| *samples > 0);
-            let energy = self.within(&ranges);
+            let recorded_j = self.within(&recorded).0;
+            let energy_j = recorded_j + self.within(&unrecorded).0;
+            let factor = energy_j / recorded_j;
             PhaseRow {
-                phase,
-                steps,
-                recorded: rank.iter().filter(|span| span.is_recorded).count(),
-                energy_j: energy.0,
-                step_j: energy.0 / steps.max(1) as f64,
+                phase: phase.into(),
+                function: function.into(),
+                steps: counts.steps,
+                recorded: counts.recorded,
+                processes: counts.processes,
+                energy_j,
+                step_j: energy_j / counts.steps.max(1) as f64,
                 samples,
-                sample_j: samples.map(|samples| energy.0 / samples as f64),
-                seconds: seconds(&ranges),
+                sample_j: samples.map(|samples| energy_j / samples as f64),
+                seconds: seconds(&recorded) + seconds(&unrecorded),
                 kind: self.kind,
+                recorded_j,
+                factor: (recorded_j > 0.0 && factor.is_finite()).then_some(factor),
             }
         };
-        self.by_name(SpanKind::Step).into_iter().map(row).collect()
+        let mut groups: Vec<(&str, &str, Vec<&ProgramSpan>)> = Vec::new();
+        let mut known: HashMap<(&str, &str), usize> = HashMap::new();
+        let mut steps: Vec<&ProgramSpan> = self.program.steps().collect();
+        steps.sort_by_key(|step| step.range.start);
+        for step in steps {
+            let place = *known.entry((&step.name, &step.function)).or_insert(groups.len());
+            match groups.get_mut(place) {
+                Some((_, _, spans)) => spans.push(step),
+                None => groups.push((&step.name, &step.function, vec![step])),
+            }
+        }
+        groups.into_iter().map(row).collect()
     }
 
-    /// Its windows by name.
+    /// Its windows and what was compiled, by name.
     pub fn windows(&self) -> Vec<WindowRow> {
         let row = |(window, spans): (Box<str>, Vec<&ProgramSpan>)| {
             let energy: Joules = spans.iter().map(|span| self.within(&[span.range])).sum();
@@ -128,25 +148,16 @@ impl<'a> Told<'a> {
             let (count, mean_j) = (spans.len(), energy.0 / spans.len() as f64);
             WindowRow { window, count, energy_j: energy.0, mean_j, seconds: time, kind: self.kind }
         };
-        self.by_name(SpanKind::Window).into_iter().map(row).collect()
-    }
-
-    /// How the steps that were recorded relate to all; `None` when all of them were, or none.
-    pub fn scale(&self) -> Option<Scale> {
-        let steps = self.program.steps().count();
-        let recorded = self.program.steps().filter(|step| step.is_recorded).count();
-        let (all, part) = (self.within(&self.program.stepped()), self.within(&self.program.recorded()));
-        let factor = all.0 / part.0;
-        (recorded > 0 && recorded < steps && factor.is_finite()).then_some(Scale { steps, recorded, factor })
+        self.by_name(&[SpanKind::Window, SpanKind::Compilation]).into_iter().map(row).collect()
     }
 
     fn within(&self, ranges: &[TimeRange]) -> Joules {
         self.energy.iter().map(|index| index.within(ranges)).sum()
     }
 
-    fn by_name(&self, kind: SpanKind) -> Vec<(Box<str>, Vec<&'a ProgramSpan>)> {
+    fn by_name(&self, kinds: &[SpanKind]) -> Vec<(Box<str>, Vec<&'a ProgramSpan>)> {
         let mut groups: Vec<(Box<str>, Vec<&ProgramSpan>)> = Vec::new();
-        for span in self.program.spans.iter().filter(|span| span.kind == kind) {
+        for span in self.program.spans.iter().filter(|span| kinds.contains(&span.kind)) {
             match groups.iter_mut().find(|(name, _)| *name == span.name) {
                 Some((_, spans)) => spans.push(span),
                 None => groups.push((span.name.clone(), vec![span])),
@@ -181,10 +192,80 @@ pub fn stages(footprint: &Footprint) -> Vec<StageRow> {
     footprint.stages.iter().enumerate().map(row).collect()
 }
 
-fn united(spans: &[&ProgramSpan]) -> Vec<TimeRange> {
-    jouletree_model::united(spans.iter().map(|span| span.range))
+/// How many steps of one phase and function there are.
+#[derive(Debug, Default, PartialEq)]
+struct Counts {
+    steps: usize,
+    recorded: usize,
+    processes: usize,
+}
+
+impl Counts {
+    /// The ranks of a job take the same steps at the same time: they are counted in the process that took most. Processes
+    /// that follow each other take steps of their own.
+    fn of(spans: &[&ProgramSpan]) -> Counts {
+        let mut processes: HashMap<usize, (TimeRange, usize, usize)> = HashMap::new();
+        for span in spans {
+            let process = processes.entry(span.process).or_insert((span.range, 0, 0));
+            process.0 = process.0.union(span.range);
+            process.1 += 1;
+            process.2 += usize::from(span.is_recorded);
+        }
+        let mut processes: Vec<(TimeRange, usize, usize)> = processes.into_values().collect();
+        processes.sort_unstable_by_key(|(range, steps, recorded)| (range.start, range.end, *steps, *recorded));
+        let mut counts = Counts::default();
+        let mut rest = processes.as_slice();
+        while let Some((first, _)) = rest.split_first() {
+            let mut end = first.0.end;
+            let together = rest.iter().take_while(|(range, ..)| {
+                let overlaps = range.start < end || range.start == first.0.start;
+                end = if overlaps { end.max(range.end) } else { end };
+                overlaps
+            });
+            let (now, later) = rest.split_at(together.count().max(1));
+            let most = now.iter().max_by_key(|(_, steps, recorded)| (*steps, *recorded));
+            counts.steps += most.map_or(0, |(_, steps, _)| *steps);
+            counts.recorded += most.map_or(0, |(_, _, recorded)| *recorded);
+            counts.processes = counts.processes.max(now.len());
+            rest = later;
+        }
+        counts
+    }
 }
 
 fn seconds(ranges: &[TimeRange]) -> f64 {
     ranges.iter().map(|range| range.duration().seconds()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jouletree_model::{Nanos, Step};
+
+    fn step(process: usize, start: i64, is_recorded: bool) -> ProgramSpan {
+        ProgramSpan {
+            kind: SpanKind::Step,
+            name: "train".into(),
+            process,
+            range: TimeRange { start: Nanos(start), end: Nanos(start + 8) },
+            step: Step::NONE,
+            is_recorded,
+            samples: None,
+            function: "".into(),
+        }
+    }
+
+    #[test]
+    fn steps_are_counted_in_each_of_the_processes_that_run_together() {
+        let of = |spans: &[ProgramSpan]| Counts::of(&spans.iter().collect::<Vec<_>>());
+        let counts = |steps, recorded, processes| Counts { steps, recorded, processes };
+        let ranks: Vec<ProgramSpan> =
+            (0..30).flat_map(|at| [0, 1].map(|rank| step(rank, 10 * at, at < 20))).collect();
+        assert_eq!(of(&ranks), counts(30, 20, 2));
+        let after: Vec<ProgramSpan> = (0..30).map(|at| step(at as usize / 10, 10 * at, at % 10 == 0)).collect();
+        assert_eq!(of(&after), counts(30, 3, 1));
+        let uneven = [step(0, 0, true), step(1, 4, true), step(1, 30, false), step(2, 35, true)];
+        assert_eq!(of(&uneven), counts(2, 1, 3), "one that overlaps another runs together with it");
+        assert_eq!(of(&[]), counts(0, 0, 0));
+    }
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, StringArray, UInt32Array, UInt64Array};
 use jouletree_model::{
-    Device, DeviceEnergy, Footprint, Joules, Nanos, Op, OpEnergy, OpId, Part, PartCharge, PartEnergy, StageEnergy, Step,
-    StepEnergy,
+    Device, DeviceEnergy, Footprint, Joules, Nanos, Op, OpEnergy, OpId, Part, PartCharge, PartEnergy, StageEnergy,
+    Step, StepEnergy,
 };
 
 use crate::RunError;
@@ -50,8 +50,11 @@ pub(crate) fn write_charges(path: &Path, footprint: &Footprint) -> Result<(), Ru
             let keys = charges.iter().map(|charge| i32::try_from(charge.part).unwrap_or(i32::MAX)).collect();
             names(keys, footprint.parts.iter().map(|part| name(&part.part)))
         };
-        let mut columns =
-            vec![names_of(|part| part.kind.as_str())?, names_of(|part| &part.phase)?, names_of(|part| &part.function)?];
+        let mut columns = vec![
+            names_of(|part| part.kind.as_str())?,
+            names_of(|part| &part.phase)?,
+            names_of(|part| &part.function)?,
+        ];
         columns.extend(energy_arrays(footprint, &entries)?);
         table.write(columns)?;
     }
@@ -138,7 +141,8 @@ pub(crate) fn read_charges(
         let functions = rows.texts(FUNCTION.name)?;
         for (row, charged) in energies_of(rows, &numbers, stages, ops)?.into_iter().enumerate() {
             let key = (kinds.value(row), phases.value(row).into(), functions.value(row).into());
-            let unknown = || rows.wrong(row, format_args!("part `{}` of `{}` is not in the manifest", key.0, key.1));
+            let unknown =
+                || rows.wrong(row, format_args!("part `{}` of `{}` is not in the manifest", key.0, key.1));
             charges.push(PartCharge { part: *known.get(&key).ok_or_else(unknown)?, charged });
         }
         Ok(())

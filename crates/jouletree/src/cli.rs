@@ -329,7 +329,7 @@ pub struct ViewArgs {
     /// Only what was used during this stage of the program
     #[arg(long, value_name = "NAME")]
     pub stage: Option<String>,
-    /// Scale from the steps whose operations were recorded to all steps of the program
+    /// Scale operations from recorded steps to all steps, each phase and function by its own energy
     #[arg(long)]
     pub all_steps: bool,
 }
@@ -383,12 +383,14 @@ pub enum By {
     Device,
     /// Training steps
     Step,
-    /// What steps do: train, evaluate, predict
+    /// What steps do: train, evaluate, predict; by function where there are several
     Phase,
     /// Stages of the program: pre-training, fine-tuning, prediction
     Stage,
-    /// Windows that the program wanted measured
+    /// Windows that the program wanted measured, and what was compiled
     Window,
+    /// The parts that make the whole run: operations, steps that were not recorded, compilation, start-up
+    Part,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use jouletree_account::{EnergyTree, Spreads, Tef, TefEntry, t2a};
 use jouletree_model::{Device, DeviceEnergy, Footprint, Kind, Pass, StepEnergy, TraceSource, Warning};
+use jouletree_report::{PartRow, parts};
 use serde::Serialize;
 
 /// Everything there is to say about a footprint.
@@ -14,6 +15,7 @@ struct Everything<'a> {
     ops: Vec<OpRow<'a>>,
     summary: Vec<OpRow<'a>>,
     steps: Vec<StepRow<'a>>,
+    parts: Vec<PartRow>,
     tree: &'a EnergyTree,
     traces: &'a [TraceSource],
     warnings: &'a [Warning],
@@ -66,6 +68,7 @@ pub fn everything(footprint: &Footprint, spreads: &Spreads, tef: &Tef, tree: &En
         ops: op_rows(footprint, spreads, tef.entries().iter()),
         summary: op_rows(footprint, spreads, summary.entries().iter()),
         steps: step_rows(footprint),
+        parts: parts(footprint),
         tree,
         traces: &footprint.sources,
         warnings: &footprint.warnings,

@@ -1,11 +1,17 @@
-//! What a program told about itself as tables: its steps by what they do, its windows and its stages.
+//! What a program noted about itself as tables: its steps by what they do, its parts, its windows and its stages.
 
 use jouletree_model::{Joules, Kind, Nanos};
-use jouletree_report::{PhaseRow, StageRow, WindowRow};
+use jouletree_report::{PartRow, PhaseRow, StageRow, WindowRow, parts_by_name};
 
 use crate::cell::Cell;
+use crate::colour;
 use crate::columns::{Columns, Keep};
-use crate::numbers::{energy_cell, kind_cell};
+use crate::numbers::{energy_cell, kind_cell, percent};
+
+/// A table lists so many phases and functions, the largest.
+const MOST_PHASES: usize = 12;
+/// A sentence names so many.
+const MOST_NAMED: usize = 3;
 
 /// Stages as a table.
 pub fn stage_table(rows: &[StageRow]) -> Columns {
@@ -20,20 +26,97 @@ pub fn stage_table(rows: &[StageRow]) -> Columns {
 
 /// Steps as a table.
 pub fn phase_table(rows: &[PhaseRow]) -> Columns {
-    let header = ["steps", "count", "recorded", "energy", "per step", "per sample", "time", "kind"];
-    let mut table = Columns::new(&header).shorten(0, Keep::Start).left(7).optional(&[2, 6, 5]);
-    for row in rows {
+    let header =
+        ["steps", "count", "recorded", "energy", "per step", "per sample", "wall time", "all / recorded", "kind"];
+    let mut table = Columns::new(&header).shorten(0, Keep::Start).left(8).optional(&[7, 2, 6, 5]);
+    if rows.iter().all(|row| row.recorded == row.steps) {
+        table = table.without(&[7]);
+    }
+    let mut largest: Vec<&PhaseRow> = rows.iter().collect();
+    largest.sort_by(|a, b| b.energy_j.total_cmp(&a.energy_j));
+    let (largest, smaller) = largest.split_at(largest.len().min(MOST_PHASES));
+    let is_shown = |row: &&PhaseRow| largest.iter().any(|shown| std::ptr::eq(*shown, *row));
+    for row in rows.iter().filter(is_shown) {
         table.row(vec![
-            Cell::from(&*row.phase),
+            Cell::from(named(row)),
             row.steps.to_string().into(),
             row.recorded.to_string().into(),
             energy(row.energy_j, row.kind),
             energy(row.step_j, row.kind),
             row.sample_j.map(|joules| energy(joules, row.kind)).unwrap_or_default(),
             time(row.seconds).into(),
+            row.factor.map_or_else(|| "none recorded".to_owned(), |factor| format!("{factor:.3}")).into(),
             kind_cell(row.kind),
         ]);
     }
+    if let Some(first) = smaller.first() {
+        let sum = |of: fn(&PhaseRow) -> f64| smaller.iter().map(|row| of(row)).sum::<f64>();
+        let total = |of: fn(&PhaseRow) -> usize| smaller.iter().map(|row| of(row)).sum::<usize>().to_string();
+        table.row(vec![
+            Cell::from(format!("({} smaller)", smaller.len())),
+            total(|row| row.steps).into(),
+            total(|row| row.recorded).into(),
+            energy(sum(|row| row.energy_j), first.kind),
+            Cell::default(),
+            Cell::default(),
+            time(sum(|row| row.seconds)).into(),
+        ]);
+    }
+    table
+}
+
+/// Where steps ran in several processes at the same time, in words.
+pub fn process_words(rows: &[PhaseRow]) -> Vec<String> {
+    let together = rows.iter().filter(|row| row.processes > 1);
+    let words =
+        |row: &PhaseRow| format!("{}: {} steps in each of {} processes", named(row), row.steps, row.processes);
+    together.take(MOST_NAMED).map(words).collect()
+}
+
+/// In which steps operations were recorded, unless in all.
+pub fn recorded_words(rows: &[PhaseRow]) -> String {
+    if rows.iter().all(|row| row.recorded == row.steps) {
+        return String::new();
+    }
+    let recorded: Vec<&PhaseRow> = rows.iter().filter(|row| row.recorded > 0).collect();
+    let words = |row: &&PhaseRow| {
+        let function = if row.function.is_empty() { String::new() } else { format!(" of {}", row.function) };
+        let each =
+            if row.processes > 1 { format!(" in each of {} processes", row.processes) } else { String::new() };
+        format!("{} of {} {} steps{function}{each}", row.recorded, row.steps, row.phase)
+    };
+    let mut named: Vec<String> = recorded.iter().take(MOST_NAMED).map(words).collect();
+    if recorded.len() > MOST_NAMED {
+        named.push("others".to_owned());
+    }
+    match named.as_slice() {
+        [] => String::new(),
+        named => format!(" in {} (all steps: --all-steps)", named.join(", ")),
+    }
+}
+
+/// The phase and the function of steps.
+pub fn named(row: &PhaseRow) -> String {
+    if row.function.is_empty() { row.phase.to_string() } else { format!("{} {}", row.phase, row.function) }
+}
+
+/// The parts that make the whole run as a table.
+pub fn part_table(rows: &[PartRow]) -> Columns {
+    let header = ["part", "energy", "share", "", "in operations", "time"];
+    let mut table = Columns::new(&header).shorten(0, Keep::Start).left(3).optional(&[5, 4, 3]);
+    for (name, row) in parts_by_name(rows).into_iter().filter(|(_, row)| row.energy_j > 0.0) {
+        let operations = (row.operations_j > 0.0).then(|| energy(row.operations_j, row.kind));
+        table.row(vec![
+            Cell::from(name),
+            energy_cell(Joules(row.energy_j).to_string(), row.share, row.kind),
+            Cell::from(percent(row.share)).styled(colour::number(row.share)),
+            Cell::bar(row.share),
+            operations.unwrap_or_default(),
+            row.seconds.map(time).unwrap_or_default().into(),
+        ]);
+    }
+    let (whole, kind) = (rows.iter().map(|row| row.energy_j).sum(), rows.first().and_then(|row| row.kind));
+    table.row(vec![Cell::from("all"), energy(whole, kind), percent(1.0).into()]);
     table
 }
 

@@ -2,8 +2,8 @@
 
 use anyhow::{Result, anyhow, bail};
 use jouletree_account::{Folding, Spreads, Tef, TefEntry, TensorEdge, t2e, tensor_edges};
-use jouletree_model::{Footprint, Pass};
-use jouletree_report::{Scale, Told, stages};
+use jouletree_model::{Footprint, Joules, Pass, Program, Warning};
+use jouletree_report::{PhaseRow, Told, parts, stages};
 use jouletree_run::RunFolder;
 
 use crate::cli::{By, Format, PassArg, ShowArgs, ViewArgs};
@@ -17,6 +17,11 @@ use crate::{Outcome, json, print, print_warnings, recorded, rows, run, tables};
 /// How many operations a table lists when nothing is said.
 const TABLE_ROWS: usize = 10;
 
+/// How many operations outside of steps are listed.
+const OUTSIDE_ROWS: usize = 5;
+/// They are listed when they used more than this share of what operations within steps used.
+const WORTH_A_TABLE: f64 = 0.005;
+
 /// Runs the command.
 pub fn run(arguments: &ShowArgs) -> Result<Outcome> {
     let run = run::opened(&arguments.run)?;
@@ -29,10 +34,14 @@ pub fn run(arguments: &ShowArgs) -> Result<Outcome> {
         (by, ..) => run_view(&run, &footprint, by.unwrap_or(By::Layer), &arguments.view)?,
     };
     print(&text)?;
-    let warnings = match run.manifest().recording {
+    let mut warnings = match run.manifest().recording {
         Some(_) => recorded::lasting_warnings(&run),
         None => footprint.warnings,
     };
+    if arguments.view.all_steps {
+        let program = run.read_program()?;
+        warnings.extend(unrecorded(&run, &Told::new(&program, run.read_power()?).phases()));
+    }
     print_warnings(&warnings);
     Ok(Outcome { warnings, strict: false })
 }
@@ -61,6 +70,12 @@ pub fn run_report(run: &RunFolder, footprint: &Footprint) -> Result<Page> {
     if !phases.is_empty() {
         page.title("by step");
         page.table(program::phase_table(&phases));
+        program::process_words(&phases).into_iter().for_each(|words| page.words(words));
+    }
+    let parts = parts(footprint);
+    if !parts.is_empty() {
+        page.title("the whole run");
+        page.table(program::part_table(&parts));
     }
     let balances = tables::balances(footprint);
     if !balances.is_empty() {
@@ -69,7 +84,7 @@ pub fn run_report(run: &RunFolder, footprint: &Footprint) -> Result<Page> {
     }
     if !footprint.energies.is_empty() {
         let (tef, _) = chosen(footprint, &view);
-        page.title(format!("by layer{}", told_scale(&told)));
+        page.title(format!("by layer{}", program::recorded_words(&phases)));
         page.table(tree(&t2e(&tef, &[]), &numbers, &view));
         let ranked = ranked(&tef, &view);
         page.title(format!("top {} operations", ranked.len()));
@@ -77,6 +92,7 @@ pub fn run_report(run: &RunFolder, footprint: &Footprint) -> Result<Page> {
         page.title("by pass");
         page.table(tables::passes(&tef, &numbers));
     }
+    outside_steps(&mut page, footprint, &numbers);
     let stages = stages(footprint);
     if !stages.is_empty() {
         page.title("by stage");
@@ -95,14 +111,47 @@ fn spreads(run: &RunFolder) -> Spreads {
     run.manifest().recording.iter().flat_map(|recording| recording.spreads()).collect()
 }
 
-/// In which steps operations were recorded, unless in all.
-fn told_scale(told: &Told<'_>) -> String {
-    told.scale().map_or_else(String::new, |Scale { steps, recorded, factor }| {
-        format!(
-            " in the {recorded} of {steps} steps whose operations were recorded; all steps used {factor:.3} times as much \
-             (--all-steps)"
-        )
-    })
+/// Adds the operations that ran outside of recorded steps, which are in no other table.
+fn outside_steps(page: &mut Page, footprint: &Footprint, numbers: &Numbers<'_>) {
+    let outside = Tef::from(&footprint.outside_steps());
+    let attributed: Joules = footprint.devices.iter().map(|balance| balance.attributed).sum();
+    if outside.total().0 <= WORTH_A_TABLE * attributed.0 {
+        return;
+    }
+    page.title(format!("operations outside of recorded steps: {}, in no other table", outside.total()));
+    let ranked: Vec<&TefEntry> = outside.entries().iter().take(OUTSIDE_ROWS).collect();
+    page.table(tables::operations(&outside, &ranked, numbers));
+}
+
+/// Steps of which none was recorded, so that figures of all steps do not hold them.
+fn unrecorded(run: &RunFolder, phases: &[PhaseRow]) -> Vec<Warning> {
+    let missing = phases.iter().filter(|row| row.factor.is_none() && row.energy_j > 0.0);
+    let warning = |row: &PhaseRow| {
+        let (steps, energy) = (row.steps, Joules(row.energy_j));
+        let message =
+            format!("--all-steps leaves out {}: {steps} steps, {energy}, none recorded", program::named(row));
+        Warning::new(run.path().display().to_string(), message)
+    };
+    missing.map(warning).collect()
+}
+
+/// The operations of all steps, as an estimate from those of recorded ones.
+fn of_all_steps(run: &RunFolder, footprint: &Footprint, program: &Program) -> Result<Footprint> {
+    if !footprint.parts.is_empty() {
+        return Ok(footprint.of_all_steps());
+    }
+    // Earlier versions did not keep what operations used in each phase.
+    match Told::new(program, run.read_power()?).phases().as_slice() {
+        [] => Ok(footprint.clone()),
+        [only] => Ok(footprint.scaled(only.factor.unwrap_or(1.0))),
+        _ => {
+            let path = run.path().display();
+            bail!(
+                "{path} was accounted by an earlier version, which does not know operations by phase; account it again with: \
+                 jouletree account {path} -o NEW, then: jouletree show NEW --all-steps"
+            )
+        }
+    }
 }
 
 /// One view of a run as text.
@@ -116,10 +165,7 @@ fn run_view(run: &RunFolder, footprint: &Footprint, by: By, arguments: &ViewArgs
         (By::Phase, Format::Json) => json::written(&told()?.phases()),
         (By::Phase, Format::Csv) => tables::csv(&told()?.phases()),
         (By::Phase, format) => Ok(written(program::phase_table(&told()?.phases()), format)),
-        _ if arguments.all_steps => {
-            let factor = told()?.scale().map_or(1.0, |scale| scale.factor);
-            view(&footprint.scaled(factor), &spreads(run), by, arguments)
-        }
+        _ if arguments.all_steps => view(&of_all_steps(run, footprint, &program)?, &spreads(run), by, arguments),
         _ => view(footprint, &spreads(run), by, arguments),
     }
 }
@@ -151,12 +197,14 @@ pub fn view(footprint: &Footprint, spreads: &Spreads, by: By, view: &ViewArgs) -
         (true, By::Device) => json::written(&json::device_rows(footprint, spreads)),
         (true, By::Step) => json::written(&json::step_rows(footprint)),
         (true, By::Stage) => json::written(&stages(footprint)),
+        (true, By::Part) => json::written(&parts(footprint)),
         (false, By::Layer) => tables::csv(&rows::layer_rows(&bounded(), view.depth)),
         (false, By::Op) => tables::csv(&json::op_rows(footprint, spreads, operations.into_iter())),
         (false, By::Pass) => tables::csv(&rows::pass_rows(&tef)),
         (false, By::Device) => tables::csv(&json::device_rows(footprint, spreads)),
         (false, By::Step) => tables::csv(&json::step_rows(footprint)),
         (false, By::Stage) => tables::csv(&stages(footprint)),
+        (false, By::Part) => tables::csv(&parts(footprint)),
         (_, By::Window | By::Phase) => Err(nothing_told()),
     }
 }
@@ -171,8 +219,15 @@ fn page(footprint: &Footprint, spreads: &Spreads, tef: &Tef, by: By, view: &View
         By::Pass => page.table(tables::passes(tef, &numbers)),
         By::Device => page.table(tables::devices(footprint, &numbers)),
         By::Step => match tables::steps(footprint, &numbers) {
-            Some(table) => page.table(table),
+            Some(table) => {
+                page.table(table);
+                page.words("energy is that of the step's operations; steps are numbered in each process");
+            }
             None => page.words("the trace does not tell steps"),
+        },
+        By::Part => match parts(footprint).as_slice() {
+            [] => bail!(nothing_told()),
+            parts => page.table(program::part_table(parts)),
         },
         By::Stage => page.table(program::stage_table(&stages(footprint))),
         By::Window | By::Phase => bail!(nothing_told()),
@@ -185,7 +240,7 @@ fn page(footprint: &Footprint, spreads: &Spreads, tef: &Tef, by: By, view: &View
 }
 
 fn nothing_told() -> anyhow::Error {
-    anyhow!("windows and phases are told by programs that ran under `jouletree run`; this run has none")
+    anyhow!("windows, phases and parts are those of programs that ran under `jouletree run`; this run has none")
 }
 
 /// The part of a footprint that belongs to a stage.

@@ -44,27 +44,24 @@ fn unattributed(balance: &DeviceEnergy) -> Option<String> {
 
 /// What was attributed and what not, device by device, in words.
 pub fn balances(footprint: &Footprint) -> Vec<String> {
-    let told = footprint.devices.iter().enumerate().filter_map(|(number, balance)| {
+    let words = footprint.devices.iter().filter_map(|balance| {
         let measured = balance.measured.filter(|measured| measured.0 > 0.0)?;
         let recorded = Joules((measured - balance.outside_trace).0.max(0.0));
         if balance.attributed.0 <= 0.0 {
             return Some(format!("{}: {measured}; no operation was recorded", balance.device));
         }
         let part = |part: Joules| format!("{part} ({})", percent(share(part, recorded)));
-        // Profilers also see what runs between the steps that were chosen.
-        let in_steps: Joules = footprint.steps.iter().filter(|step| step.device == number).map(|step| step.energy).sum();
-        let attributed = if footprint.steps.is_empty() { balance.attributed } else { in_steps };
-        let idle = Joules((recorded - attributed).0.max(0.0));
+        let idle = Joules((recorded - balance.attributed).0.max(0.0));
         Some(format!(
             "{}: {measured}, of which {} while operations were not recorded and {recorded} while they were; of these \
              {} went to operations and {} were used while none ran",
             balance.device,
             balance.outside_trace,
-            part(attributed),
+            part(balance.attributed),
             part(idle)
         ))
     });
-    told.collect()
+    words.collect()
 }
 
 /// The balance of every device.
@@ -144,9 +141,9 @@ pub fn passes(tef: &Tef, numbers: &Numbers<'_>) -> Columns {
     table
 }
 
-/// What each step used; `None` when the trace does not tell steps.
+/// What the operations of each step used; `None` when the trace has no steps.
 pub fn steps(footprint: &Footprint, numbers: &Numbers<'_>) -> Option<Columns> {
-    let mut table = Columns::new(&["step", "device", "energy", "time"]).left(1);
+    let mut table = Columns::new(&["step", "device", "energy", "busy over threads"]).left(1);
     for StepEnergy { device, step, energy, busy } in &footprint.steps {
         let Some(DeviceEnergy { device, .. }) = footprint.devices.get(*device) else { continue };
         let busy: Nanos = *busy;

@@ -67,7 +67,10 @@ impl Books {
     /// Fails unless events and footprint agree about every operation.
     pub(super) fn check(&self, footprint: &Footprint) -> Result<(), ExportError> {
         let mut booked = vec![0.0; self.charged.len()];
-        for charged in &footprint.energies {
+        // Events outside of recorded steps are charged, too.
+        let in_parts = footprint.charges.iter().map(|charge| &charge.charged);
+        let in_all: &[_] = if footprint.parts.is_empty() { &footprint.energies } else { &[] };
+        for charged in in_all.iter().chain(in_parts) {
             if let Some(sum) = booked.get_mut(charged.op.index()) {
                 *sum += charged.energy.0;
             }

@@ -60,7 +60,7 @@ pub fn stages(study: &Study) -> Option<String> {
     for (number, stage) in shown.iter().enumerate() {
         let middle = left + (number as f64 + 0.5) * slot;
         draw_bar(&mut picture, stage, middle, (slot * 0.62).min(WIDEST_BAR), &height_at);
-        let name = if stage.name.is_empty() { "whole run" } else { &stage.name };
+        let name = if stage.name.is_empty() { "all operations" } else { &stage.name };
         let lines = font::lines(name, slot - 3.0, TEXT, NAME_LINES);
         deepest = deepest.max(lines.len());
         for (line, text) in lines.iter().enumerate() {

@@ -11,8 +11,9 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::diagram::{BOX, Diagram, Part};
+use crate::parts::parts_by_name;
 use crate::study::{DeviceTotal, PowerTrack, Ranked, StepView, Study};
-use crate::told::{PhaseRow, Scale, WindowRow};
+use crate::told::{PhaseRow, WindowRow};
 
 #[derive(Serialize)]
 pub struct Data<'a> {
@@ -20,7 +21,8 @@ pub struct Data<'a> {
     runs: usize,
     total: Total,
     devices: Vec<Total>,
-    scale: Option<Scale>,
+    /// The parts of the run by name: energy, what operations were charged with of it, seconds.
+    parts: Vec<(String, f64, f64, Option<f64>)>,
     phases: &'a [PhaseRow],
     windows: &'a [WindowRow],
     tree: Tree<'a>,
@@ -171,7 +173,9 @@ impl<'a> Data<'a> {
             runs: study.runs,
             total: Total::from(&study.total()),
             devices: study.devices.iter().map(Total::from).collect(),
-            scale: study.scale,
+            parts: (parts_by_name(&study.parts).into_iter())
+                .map(|(name, row)| (name, row.energy_j, row.operations_j, row.seconds))
+                .collect(),
             phases: &study.phases,
             windows: &study.windows,
             diagrams: Diagrams::of(&nodes, &known),

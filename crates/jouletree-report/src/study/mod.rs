@@ -14,7 +14,8 @@ use jouletree_account::{EnergyTree, Folding, Tef, TefEntry, TensorEdge, t2e, ten
 use jouletree_model::{Footprint, Joules, ModelTree, Program, Trace, Warning};
 use jouletree_run::{MeteredSeries, RunError, RunFolder};
 
-use crate::told::{PhaseRow, Scale, Told, WindowRow};
+use crate::parts::{PartRow, parts};
+use crate::told::{PhaseRow, Told, WindowRow};
 
 pub use power::{Moment, PowerTrack, PowerView, StepView};
 pub use provenance::Provenance;
@@ -51,8 +52,8 @@ pub struct Study {
     pub phases: Vec<PhaseRow>,
     /// Windows by name.
     pub windows: Vec<WindowRow>,
-    /// How the steps whose operations were recorded relate to all; `None` when all were.
-    pub scale: Option<Scale>,
+    /// The parts that make the whole of the first run; none when its program has no steps.
+    pub parts: Vec<PartRow>,
     /// Power over time.
     pub power: PowerView,
     /// How all of this came to be, run by run.
@@ -136,7 +137,7 @@ impl Study {
             stages: totals::stages(&footprints),
             phases: told.phases(),
             windows: told.windows(),
-            scale: told.scale(),
+            parts: parts(&first.footprint),
             power: PowerView::of(&first.power, trace),
             provenance: known.iter().map(|run| Provenance::of(&run.folder)).collect(),
             warnings: known.iter().flat_map(|run| provenance::warnings(&run.folder)).collect(),

@@ -3,7 +3,8 @@
 use jouletree_model::{
     BaseOrigin, Device, DeviceClass, DeviceEnergy, EnergySeries, Event, Facts, Footprint, Joules, Kind, Lane,
     Marker, Nanos, Op, OpEnergy, OpId, Part, PartBalance, PartCharge, PartEnergy, PartKind, Pass, Process,
-    ProgramSpan, ReadCount, SpanKind, StageEnergy, Step, StepEnergy, TensorShape, TimeBase, TimeRange, Trace, TraceSource, Warning,
+    ProgramSpan, ReadCount, SpanKind, StageEnergy, Step, StepEnergy, TensorShape, TimeBase, TimeRange, Trace,
+    TraceSource, Warning,
 };
 use jouletree_run::{Accounting, EnergyOf, MeteredSeries, RunContents};
 

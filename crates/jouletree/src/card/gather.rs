@@ -244,11 +244,13 @@ fn phases(folders: &[RunFolder]) -> Result<Vec<PhaseRow>> {
     for folder in folders {
         let program = folder.read_program()?;
         for row in Told::new(&program, folder.read_power()?).phases() {
-            match sums.iter_mut().find(|sum| sum.phase == row.phase) {
+            match sums.iter_mut().find(|sum| (&sum.phase, &sum.function) == (&row.phase, &row.function)) {
                 None => sums.push(row),
                 Some(sum) => {
                     sum.steps += row.steps;
                     sum.recorded += row.recorded;
+                    sum.recorded_j += row.recorded_j;
+                    sum.processes = sum.processes.max(row.processes);
                     sum.energy_j += row.energy_j;
                     sum.seconds += row.seconds;
                     sum.samples = sum.samples.zip(row.samples).map(|(one, other)| one + other);
@@ -258,6 +260,7 @@ fn phases(folders: &[RunFolder]) -> Result<Vec<PhaseRow>> {
         }
     }
     for sum in &mut sums {
+        sum.factor = (sum.recorded_j > 0.0).then(|| sum.energy_j / sum.recorded_j);
         sum.step_j = sum.energy_j / sum.steps.max(1) as f64;
         sum.sample_j = sum.samples.filter(|samples| *samples > 0).map(|samples| sum.energy_j / samples as f64);
     }

@@ -1,4 +1,5 @@
-//! The tables in which a process tells its steps, windows and stages. A row that was cut off is passed over.
+//! The tables in which a process notes its steps, windows, stages, compilation and overhead. A row that was cut off is
+//! passed over.
 
 use std::path::Path;
 
@@ -15,6 +16,9 @@ struct StepRow {
     phase: String,
     recorded: u8,
     samples: Option<u64>,
+    /// Absent in the folders of earlier versions.
+    #[serde(default)]
+    function: String,
 }
 
 /// A row of `windows.csv`.
@@ -36,12 +40,13 @@ pub fn spans(folder: &Path, warnings: &mut Vec<Warning>) -> Vec<ProgramSpan> {
         step: Step(row.step),
         is_recorded: row.recorded != 0,
         samples: row.samples,
+        function: row.function.into(),
     });
     let windows = rows::<WindowRow>(&folder.join("windows.csv"), warnings).into_iter().filter_map(|row| {
         let kind: SpanKind = row.kind.parse().ok()?;
-        // A window that was never ended was not measured; a stage lasts until the next.
+        // A stage lasts until the next; anything else that was never ended was not measured.
         let is_open = row.end_ns <= row.start_ns;
-        if kind == SpanKind::Step || (kind == SpanKind::Window && is_open) {
+        if kind == SpanKind::Step || (kind != SpanKind::Stage && is_open) {
             return None;
         }
         let end = if is_open { row.start_ns } else { row.end_ns };
@@ -53,6 +58,7 @@ pub fn spans(folder: &Path, warnings: &mut Vec<Warning>) -> Vec<ProgramSpan> {
             step: Step::NONE,
             is_recorded: false,
             samples: None,
+            function: "".into(),
         })
     });
     steps.chain(windows).collect()
@@ -61,16 +67,19 @@ pub fn spans(folder: &Path, warnings: &mut Vec<Warning>) -> Vec<ProgramSpan> {
 pub fn rows<R: DeserializeOwned>(file: &Path, warnings: &mut Vec<Warning>) -> Vec<R> {
     let Ok(opened) = jouletree_run::open_file(file) else { return Vec::new() };
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(opened);
+    let Ok(header) = reader.headers().cloned() else { return Vec::new() };
     let mut rows: Vec<R> = Vec::new();
     let (mut wrong, mut count) = (0, 0_u64);
-    for row in reader.deserialize() {
+    for record in reader.records() {
         count += 1;
-        match row {
-            Ok(row) => rows.push(row),
-            Err(_) => wrong += 1,
+        // A row that ends early may end within a number.
+        let whole = record.ok().filter(|record| record.len() >= header.len());
+        match whole.and_then(|record| record.deserialize(Some(&header)).ok()) {
+            Some(row) => rows.push(row),
+            None => wrong += 1,
         }
     }
-    // The last row of a process that was killed is cut off, and nobody misses it.
+    // The last row of a process that was killed is cut off.
     if wrong > 1 {
         let message = format!("{wrong} of {count} rows cannot be read and are left out");
         warnings.push(Warning::new(file.display().to_string(), message));
@@ -104,6 +113,32 @@ mod tests {
             ]
         );
         assert!(spans[0].is_recorded && !spans[1].is_recorded);
+        assert_eq!(warnings, []);
+    }
+
+    #[test]
+    fn functions_compilation_and_overhead_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let steps = "start_ns,end_ns,step,phase,recorded,samples,function\n10,20,1,train,1,8,\"f, g\"\n20,30,2,train,0,,\n\
+                     30,40,3,train,0,,g\n40,50,4,train,1,5";
+        fs::write(folder.path().join("steps.csv"), steps).unwrap();
+        let windows = "start_ns,end_ns,name,kind,thread\n1,5,f,compilation,0\n5,9,recording,overhead,0\n9,0,g,compilation,0\n\
+                       9,12,x,unheard-of,0\n";
+        fs::write(folder.path().join("windows.csv"), windows).unwrap();
+        let mut warnings = Vec::new();
+        let spans = spans(folder.path(), &mut warnings);
+        let rows: Vec<_> = spans.iter().map(|span| (span.kind, &*span.name, &*span.function)).collect();
+        assert_eq!(
+            rows,
+            [
+                (SpanKind::Step, "train", "f, g"),
+                (SpanKind::Step, "train", ""),
+                (SpanKind::Step, "train", "g"),
+                (SpanKind::Compilation, "f", ""),
+                (SpanKind::Overhead, "recording", ""),
+            ],
+            "a last row without its function was cut off"
+        );
         assert_eq!(warnings, []);
     }
 }
