@@ -175,7 +175,7 @@ pub(crate) fn lock(run: &Path, header: &RecordingHeader) -> Result<File, RunErro
 
 /// When a process of this machine was started that has not ended.
 fn started(pid: u32) -> Option<u64> {
-    began(Path::new("/proc"), pid)
+    began(Path::new("/proc"), pid).ok().flatten()
 }
 
 fn text(path: impl AsRef<Path>) -> Option<String> {
