@@ -172,11 +172,6 @@ pub struct Place {
 }
 
 impl Place {
-    /// The number of the connection, which no other of its service has.
-    pub fn number(&self) -> u64 {
-        self.number
-    }
-
     /// The connections that it is among.
     pub fn all(&self) -> &Arc<Connections> {
         &self.all
