@@ -218,29 +218,39 @@ fn idle_strangers_do_not_lock_out_the_owner_of_the_token() {
     });
     let (network, smaragdine) = (daemon.ways.tcp.unwrap(), daemon.ways.smaragdine.unwrap());
     let before = Client::connect(&tls(&daemon, "a-token-of-the-tests")).unwrap();
-    let strangers: Vec<_> = (0..160).map(|_| TcpStream::connect(network).unwrap()).collect();
+    let silent: Vec<_> = (0..160).map(|_| TcpStream::connect(network).unwrap()).collect();
+    let pem = fs::read(daemon.folder.path().join("cert.pem")).unwrap();
+    let (ready, are_ready) = std::sync::mpsc::channel();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    // They answer pings as long as their thread runs.
+    let idle = std::thread::spawn(move || {
+        runtime().block_on(async {
+            let plain = Endpoint::from_shared(format!("http://{smaragdine}")).unwrap();
+            let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem)).domain_name("localhost");
+            let secure = Endpoint::from_shared(format!("https://{network}")).unwrap().tls_config(tls).unwrap();
+            let mut channels = Vec::new();
+            for (endpoint, count) in [(plain, 140), (secure, 40)] {
+                for _ in 0..count {
+                    channels.push(endpoint.connect().await.unwrap());
+                }
+            }
+            ready.send(()).unwrap();
+            let _ = stopped.await;
+        });
+    });
+    are_ready.recv_timeout(common::PATIENCE).unwrap();
+    assert!(before.sensors().is_ok(), "it was here first");
+    let later = Client::connect(&tls(&daemon, "a-token-of-the-tests")).unwrap();
+    assert!(later.sensors().is_ok());
+    assert!(later.watch(machine(MS)).is_ok());
     runtime().block_on(async {
         let endpoint = Endpoint::from_shared(format!("http://{smaragdine}")).unwrap();
-        let mut channels = Vec::new();
-        for _ in 0..140 {
-            channels.push(endpoint.connect().await.unwrap());
-        }
-        let pem = fs::read(daemon.folder.path().join("cert.pem")).unwrap();
-        let secure = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem)).domain_name("localhost");
-        let endpoint = Endpoint::from_shared(format!("https://{network}")).unwrap().tls_config(secure).unwrap();
-        for _ in 0..40 {
-            channels.push(endpoint.connect().await.unwrap());
-        }
-        assert!(before.sensors().is_ok(), "it was here first");
-        let later = Client::connect(&tls(&daemon, "a-token-of-the-tests")).unwrap();
-        assert!(later.sensors().is_ok());
-        assert!(later.watch(machine(MS)).is_ok());
-        let mut sampler =
-            SamplerClient::new(Endpoint::from_shared(format!("http://{smaragdine}")).unwrap().connect_lazy());
+        let mut sampler = SamplerClient::new(endpoint.connect().await.unwrap());
         sampler.stop(StopRequest { pid: None }).await.unwrap();
     });
     assert!(daemon.client().status().is_ok());
-    drop(strangers);
+    drop((silent, stop));
+    idle.join().unwrap();
 }
 
 #[test]

@@ -4,8 +4,10 @@ use std::io::IsTerminal;
 use std::sync::mpsc::{Receiver, TryIter, TryRecvError, channel};
 use std::sync::{Arc, Weak};
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
+use ratatui::crossterm::terminal::disable_raw_mode;
 use rustix::process::Signal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -15,15 +17,20 @@ use signal_hook::low_level::emulate_default_handler;
 /// to every program that it runs; those are left out, as nobody needs to pass them on.
 pub fn listen() -> Result<Listener> {
     let has_terminal = std::io::stdin().is_terminal();
-    take(move |signal| !has_terminal || !matches!(signal, Signal::INT | Signal::QUIT))
+    take(move |signal| !has_terminal || !matches!(signal, Signal::INT | Signal::QUIT), None)
 }
 
 /// The same for a program that has nobody to pass them on to.
 pub fn listen_to_all() -> Result<Listener> {
-    take(|_| true)
+    take(|_| true, None)
 }
 
-fn take(is_wanted: impl Fn(Signal) -> bool + Send + 'static) -> Result<Listener> {
+/// The same for a program that may be held up, as by a terminal that takes nothing: so long after a signal it is ended.
+pub fn listen_or_end(patience: Duration) -> Result<Listener> {
+    take(|_| true, Some(patience))
+}
+
+fn take(is_wanted: impl Fn(Signal) -> bool + Send + 'static, patience: Option<Duration>) -> Result<Listener> {
     let mut signals =
         Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM]).context("the system refuses to deliver signals")?;
     let (sender, receiver) = channel();
@@ -42,11 +49,26 @@ fn take(is_wanted: impl Fn(Signal) -> bool + Send + 'static) -> Result<Listener>
                 let _ = emulate_default_handler(number);
             } else if is_wanted(signal) {
                 let _ = sender.send(signal);
+                if let Some(patience) = patience {
+                    end_after(patience, number);
+                }
             }
         }
     };
     thread::Builder::new().name("signals".to_owned()).spawn(pass).context("the system gives no thread")?;
     Ok(listener)
+}
+
+/// Ends this program by a signal unless it has ended before.
+fn end_after(patience: Duration, number: i32) {
+    let wait = move || {
+        thread::sleep(patience);
+        // The terminal may be left as it is: nothing can be written to it.
+        let _ = disable_raw_mode();
+        let _ = emulate_default_handler(number);
+    };
+    // Without a thread the program ends when it can.
+    let _ = thread::Builder::new().name("end".to_owned()).spawn(wait);
 }
 
 /// Whoever listens to signals. When it is dropped, they end this program as usual.

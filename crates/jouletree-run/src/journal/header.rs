@@ -101,6 +101,13 @@ impl RecordingHeader {
         RecordingHeader { share_source: source, ..self }
     }
 
+    /// The same of another machine, of which nothing but its name is known, and which began at an instant of its own clocks.
+    pub fn of_another(self, name: String, began: Anchor) -> RecordingHeader {
+        let (os, kernel, cpu, cpus, memory) = Default::default();
+        let host = HostFacts { name: Some(name), os, kernel, cpu, cpus, memory };
+        RecordingHeader { host, began_ns: began.wall.0, began_mono_ns: began.mono.0, ..self }
+    }
+
     /// Reads the header of the recording in a folder.
     pub(crate) fn read(run: &Path) -> Result<RecordingHeader, RunError> {
         let path = run.join(HEADER);
