@@ -8,7 +8,8 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
-use crate::connection::{Connection, Connections};
+use crate::connection::Connection;
+use crate::connections::{Connections, Party};
 use crate::policy::Peer;
 
 /// Connections as they come.
@@ -24,7 +25,10 @@ pub fn accept_unix(listener: UnixListener, connections: Arc<Connections>) -> Inc
                 () = sender.closed() => return,
             };
             match stream.and_then(|(stream, _)| Ok((stream.peer_cred()?.uid(), stream))) {
-                Ok((user, stream)) => hand_in(&connections, &sender, stream, Peer::User(user)).await,
+                Ok((user, stream)) => {
+                    let (peer, party) = (Peer::User(user), Party::User(user));
+                    hand_in(&sender, Connection::admit(stream, &connections, peer, party, None)).await;
+                }
                 Err(_) => rest().await,
             }
         }
@@ -41,8 +45,12 @@ pub fn accept_tcp(listener: TcpListener, connections: Arc<Connections>) -> Incom
                 accepted = listener.accept() => accepted,
                 () = sender.closed() => return,
             };
-            match stream {
-                Ok((stream, _)) => hand_in(&connections, &sender, stream, Peer::Remote).await,
+            match stream.and_then(|(stream, theirs)| Ok(((theirs, stream.local_addr()?), stream))) {
+                Ok((ends, stream)) => {
+                    let party = Party::at(ends.0.ip());
+                    let connection = Connection::admit(stream, &connections, Peer::Remote, party, Some(ends));
+                    hand_in(&sender, connection).await;
+                }
                 Err(_) => rest().await,
             }
         }
@@ -50,13 +58,8 @@ pub fn accept_tcp(listener: TcpListener, connections: Arc<Connections>) -> Incom
     ReceiverStream::new(incoming)
 }
 
-async fn hand_in<S>(
-    connections: &Arc<Connections>,
-    sender: &mpsc::Sender<io::Result<Connection<S>>>,
-    stream: S,
-    peer: Peer,
-) {
-    if let Some(connection) = connections.admit(stream, peer) {
+async fn hand_in<S>(sender: &mpsc::Sender<io::Result<Connection<S>>>, connection: Option<Connection<S>>) {
+    if let Some(connection) = connection {
         let _ = sender.send(Ok(connection)).await;
     }
 }

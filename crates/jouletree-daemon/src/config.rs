@@ -66,15 +66,23 @@ pub struct Limits {
     pub sessions_of_user: usize,
     /// All sessions.
     pub sessions: usize,
-    /// Connections of one user.
+    /// Connections of one user at the socket, and of one address that showed the token.
     pub connections_of_user: usize,
-    /// All connections.
+    /// All connections at the socket, and all that showed the token.
     pub connections: usize,
+    /// Connections of one address that has not shown the token yet.
+    pub strangers_of_address: usize,
+    /// All connections that have not shown the token yet, and all of the Smaragdine protocol.
+    pub strangers: usize,
     /// Bytes of batches that a session keeps for a client that has not acknowledged them: half a minute of eight
     /// sensors a thousand times a second.
     pub kept_bytes: usize,
     /// How long a session waits for a client that is gone.
     pub kept_for: Duration,
+    /// How long a finished recording of the Smaragdine protocol is kept.
+    pub recording_kept_for: Duration,
+    /// How long a recording of the Smaragdine protocol goes on without a call when its connection is gone.
+    pub recording_unattended_for: Duration,
 }
 
 impl Default for Limits {
@@ -84,8 +92,12 @@ impl Default for Limits {
             sessions: 64,
             connections_of_user: 32,
             connections: 256,
+            strangers_of_address: 32,
+            strangers: 128,
             kept_bytes: 3 << 20,
             kept_for: Duration::from_secs(30),
+            recording_kept_for: Duration::from_secs(600),
+            recording_unattended_for: Duration::from_secs(3600),
         }
     }
 }

@@ -1,77 +1,71 @@
-//! Connections: who is at the other end, how many there may be, and no waiting for those who say nothing.
+//! One connection: who is at the other end, and no waiting for those who say nothing.
 
-use std::collections::HashMap;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::oneshot;
 use tokio::time::Sleep;
-use tonic::transport::server::Connected;
+use tonic::transport::server::{Connected, TlsConnectInfo};
+use tonic::{Request, Status};
 
+use crate::connections::{Connections, Entrance, Full, Party, Place};
 use crate::policy::Peer;
 
-/// A client begins with so many bytes (the preface of HTTP/2); until then it is nobody.
+/// A client begins with so many bytes (the preface of HTTP/2).
 const PREFACE: usize = 24;
-/// It has so long for them.
+/// It has so long for them and, where the kernel does not say who it is, for its first call with the token.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The connections of all peers, counted.
+/// Who calls, as the connection tells: the same for all calls of a connection.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// Who it is.
+    pub peer: Peer,
+    /// Its connection.
+    pub line: Arc<Line>,
+}
+
+/// What is known of a connection. It lives as long as the connection does.
 #[derive(Debug)]
-pub struct Connections {
-    most: usize,
-    most_of_peer: usize,
-    open: Mutex<HashMap<Peer, usize>>,
+pub struct Line {
+    /// The addresses of both ends, the client's first.
+    pub ends: Option<(SocketAddr, SocketAddr)>,
+    /// The user of this machine at the other end, once somebody has asked for it.
+    pub user: OnceLock<Option<u32>>,
+    /// The recording that was begun last by this connection.
+    pub started: Mutex<Option<u64>>,
+    /// Whether the client has made the call that it has to make in time.
+    has_called: AtomicBool,
+    place: Place,
 }
 
-impl Connections {
-    /// None yet.
-    pub fn new(most: usize, most_of_peer: usize) -> Connections {
-        Connections { most, most_of_peer, open: Mutex::default() }
+impl Caller {
+    /// Who makes a call.
+    #[allow(clippy::result_large_err, reason = "this is how services refuse")]
+    pub fn of<T>(request: &Request<T>) -> Result<Caller, Status> {
+        let extensions = request.extensions();
+        let plain = extensions.get::<Caller>();
+        let secured = || extensions.get::<TlsConnectInfo<Caller>>().map(TlsConnectInfo::get_ref);
+        plain.or_else(secured).cloned().ok_or_else(|| Status::unauthenticated("the caller is not known"))
     }
 
-    /// How many are open.
-    pub fn count(&self) -> usize {
-        self.lock().values().sum()
+    /// Notes a call of a client that need not show anything.
+    pub fn note_call(&self) {
+        self.line.has_called.store(true, Ordering::Release);
+        self.line.place.note_call();
     }
 
-    /// Lets a peer in, if there is room; what does not fit is closed.
-    pub fn admit<S>(self: &Arc<Connections>, stream: S, peer: Peer) -> Option<Connection<S>> {
-        let mut open = self.lock();
-        let all: usize = open.values().sum();
-        let of_peer = open.get(&peer).copied().unwrap_or(0);
-        // Root is never locked out by others: it is who would mend things.
-        if of_peer >= self.most_of_peer || (all >= self.most && !peer.is_root()) {
-            return None;
-        }
-        open.insert(peer, of_peer + 1);
-        let waiting = Some(Box::pin(tokio::time::sleep(PATIENCE)));
-        Some(Connection { stream, waiting, read: 0, place: Place { peer, all: self.clone() } })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Peer, usize>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A place among the connections, which is free again when this is dropped.
-#[derive(Debug)]
-struct Place {
-    peer: Peer,
-    all: Arc<Connections>,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut open = self.all.lock();
-        if let Some(count) = open.get_mut(&self.peer) {
-            *count -= 1;
-            if *count == 0 {
-                open.remove(&self.peer);
-            }
-        }
+    /// Trusts the connection from now on.
+    pub fn trust(&self) -> Result<(), Full> {
+        self.line.place.trust()?;
+        self.note_call();
+        Ok(())
     }
 }
 
@@ -79,17 +73,57 @@ impl Drop for Place {
 #[derive(Debug)]
 pub struct Connection<S> {
     stream: S,
-    /// Runs while the client has not said who it is.
+    /// Runs while the client has not said what it has to say in time.
     waiting: Option<Pin<Box<Sleep>>>,
     read: usize,
-    place: Place,
+    /// Ends when the place is needed for another.
+    closed: Option<oneshot::Receiver<()>>,
+    caller: Caller,
+}
+
+impl<S> Connection<S> {
+    /// Lets a client in, if there is room; what does not fit is closed.
+    pub fn admit(
+        stream: S,
+        connections: &Arc<Connections>,
+        peer: Peer,
+        party: Party,
+        ends: Option<(SocketAddr, SocketAddr)>,
+    ) -> Option<Connection<S>> {
+        let (place, closed) = connections.admit(party)?;
+        let (user, started, has_called) = (OnceLock::new(), Mutex::default(), AtomicBool::new(false));
+        let line = Arc::new(Line { ends, user, started, has_called, place });
+        let waiting = Some(Box::pin(tokio::time::sleep(PATIENCE)));
+        Some(Connection { stream, waiting, read: 0, closed: Some(closed), caller: Caller { peer, line } })
+    }
+
+    /// Fails when the client was quiet for too long or its place was given to another.
+    fn check(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        let is_closed = match &mut self.closed {
+            Some(closed) => Pin::new(closed).poll(context).is_ready(),
+            None => true,
+        };
+        if is_closed {
+            self.closed = None;
+            return Err(io::Error::new(io::ErrorKind::ConnectionAborted, "its place was needed for another"));
+        }
+        if let Some(waiting) = &mut self.waiting
+            && waiting.as_mut().poll(context).is_ready()
+        {
+            if !self.caller.line.has_called.load(Ordering::Acquire) {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "the client did not call in time"));
+            }
+            self.waiting = None;
+        }
+        Ok(())
+    }
 }
 
 impl<S> Connected for Connection<S> {
-    type ConnectInfo = Peer;
+    type ConnectInfo = Caller;
 
-    fn connect_info(&self) -> Peer {
-        self.place.peer
+    fn connect_info(&self) -> Caller {
+        self.caller.clone()
     }
 }
 
@@ -99,15 +133,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for Connection<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if let Some(waiting) = &mut self.waiting
-            && waiting.as_mut().poll(context).is_ready()
-        {
-            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client said nothing")));
-        }
+        self.check(context)?;
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
         self.read = self.read.saturating_add(buffer.filled().len() - before);
-        if self.read >= PREFACE {
+        if self.read >= PREFACE && self.caller.line.place.all().entrance() == Entrance::Kernel {
             self.waiting = None;
         }
         Poll::Ready(Ok(()))
@@ -142,32 +172,63 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Connection<S> {
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::AsyncReadExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
     use super::*;
+    use crate::config::Limits;
+
+    fn admit(entrance: Entrance) -> (DuplexStream, Connection<DuplexStream>) {
+        let connections = Connections::new(entrance, &Limits::default());
+        let (client, stream) = tokio::io::duplex(64);
+        let connection = Connection::admit(stream, &connections, Peer::Remote, Party::User(7), None);
+        (client, connection.unwrap())
+    }
+
+    async fn error(connection: &mut Connection<DuplexStream>) -> io::ErrorKind {
+        let mut buffer = [0; 64];
+        loop {
+            if let Err(error) = connection.read(&mut buffer).await {
+                return error.kind();
+            }
+        }
+    }
 
     #[tokio::test(start_paused = true)]
-    async fn who_says_nothing_is_shown_out() {
-        let connections = Arc::new(Connections::new(2, 1));
-        let (_silent, stream) = tokio::io::duplex(64);
-        let mut connection = connections.admit(stream, Peer::User(7)).unwrap();
-        let mut buffer = [0; 8];
-        let error = connection.read(&mut buffer).await.unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    async fn a_quiet_client_is_closed() {
+        let (_silent, mut connection) = admit(Entrance::Kernel);
+        assert_eq!(error(&mut connection).await, io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_network_has_to_show_the_token_in_time() {
+        for entrance in [Entrance::Token, Entrance::Open] {
+            let (mut client, mut connection) = admit(entrance);
+            // It says enough for HTTP/2, and answers pings for ever, and makes no call.
+            client.write_all(&[0; 64]).await.unwrap();
+            assert_eq!(error(&mut connection).await, io::ErrorKind::TimedOut);
+        }
+        let (mut client, mut connection) = admit(Entrance::Token);
+        connection.connect_info().trust().unwrap();
+        let later = tokio::spawn(async move {
+            tokio::time::sleep(10 * PATIENCE).await;
+            client.write_all(b"x").await.unwrap();
+            client
+        });
+        let mut byte = [0];
+        assert_eq!(connection.read(&mut byte).await.unwrap(), 1, "who was trusted may be quiet");
+        drop(later.await.unwrap());
     }
 
     #[tokio::test]
-    async fn places_are_counted_and_given_back() {
-        let connections = Arc::new(Connections::new(2, 1));
-        let first = connections.admit((), Peer::User(7)).unwrap();
-        assert!(connections.admit((), Peer::User(7)).is_none(), "one has one place");
-        let second = connections.admit((), Peer::Remote).unwrap();
-        assert!(connections.admit((), Peer::User(8)).is_none(), "there are two places");
-        assert!(connections.admit((), Peer::User(0)).is_some(), "root is let in");
-        assert_eq!(first.connect_info(), Peer::User(7));
-        drop(first);
-        assert!(connections.admit((), Peer::User(7)).is_some());
-        drop(second);
-        assert_eq!(connections.count(), 0);
+    async fn a_place_that_is_needed_is_taken_away() {
+        let limits = Limits { strangers: 1, ..Limits::default() };
+        let connections = Connections::new(Entrance::Open, &limits);
+        let admit = |stream| Connection::admit(stream, &connections, Peer::Remote, Party::User(7), None).unwrap();
+        let (_first_client, first) = tokio::io::duplex(64);
+        let (_second_client, second) = tokio::io::duplex(64);
+        let mut first = admit(first);
+        let _second = admit(second);
+        assert_eq!(error(&mut first).await, io::ErrorKind::ConnectionAborted);
+        assert_eq!(error(&mut first).await, io::ErrorKind::ConnectionAborted);
     }
 }

@@ -10,6 +10,7 @@ mod accept;
 pub mod client;
 mod config;
 mod connection;
+mod connections;
 pub mod nonsense;
 mod owner;
 pub mod policy;

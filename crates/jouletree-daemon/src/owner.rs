@@ -1,9 +1,10 @@
 //! The owner of a process, as `/proc` tells, and what tells the process from a later one with the same number.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 
-use jouletree_meter::share::began;
+use jouletree_meter::share::{began, is_gone};
 
 use crate::policy::Owner;
 
@@ -18,12 +19,17 @@ pub struct Process {
 }
 
 impl Process {
-    /// The process with this number; `None` when there is none.
-    pub fn find(proc: &Path, pid: u32) -> Option<Process> {
+    /// The process with this number; `None` when there is none. Fails where nobody can look, as without file descriptors.
+    pub fn find(proc: &Path, pid: u32) -> io::Result<Option<Process>> {
         // The beginning is looked at before and after, so that both belong to one process.
-        let before = began(proc, pid)?;
-        let owner = owner(&fs::read(proc.join(pid.to_string()).join("status")).ok()?)?;
-        (began(proc, pid) == Some(before)).then_some(Process { owner, pid, began: before })
+        let Some(before) = began(proc, pid)? else { return Ok(None) };
+        let status = match fs::read(proc.join(pid.to_string()).join("status")) {
+            Ok(status) => status,
+            Err(error) if is_gone(&error) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let is_same = began(proc, pid)? == Some(before);
+        Ok(owner(&status).filter(|_| is_same).map(|owner| Process { owner, pid, began: before }))
     }
 
     /// Whether this is the same process, whoever owns it by now.
@@ -46,16 +52,26 @@ mod tests {
     #[test]
     fn this_process_is_its_own() {
         let proc = Path::new("/proc");
-        let ours = Process::find(proc, std::process::id()).unwrap();
+        let ours = Process::find(proc, std::process::id()).unwrap().unwrap();
         assert_eq!(ours.owner.real, rustix::process::getuid().as_raw());
         assert_eq!(ours.owner.effective, rustix::process::geteuid().as_raw());
-        assert!(ours.is(Process::find(proc, std::process::id()).unwrap()));
+        assert!(ours.is(Process::find(proc, std::process::id()).unwrap().unwrap()));
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        let theirs = Process::find(proc, child.id()).unwrap();
+        let theirs = Process::find(proc, child.id()).unwrap().unwrap();
         assert!(!theirs.is(ours));
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!(Process::find(proc, child.id()), None);
+        assert_eq!(Process::find(proc, child.id()).unwrap(), None);
+    }
+
+    #[test]
+    fn what_cannot_be_looked_at_is_not_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("7")).unwrap();
+        assert_eq!(Process::find(folder.path(), 7).unwrap(), None);
+        let stat = folder.path().join("7/stat");
+        std::os::unix::fs::symlink(&stat, &stat).unwrap();
+        assert!(Process::find(folder.path(), 7).is_err());
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! The daemon at work: its ways in, its signals, its end.
 
+use std::fs::File;
 use std::future::Future;
-use std::io;
+use std::io::{self, Read};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,7 +20,8 @@ use tonic::{Request, Status};
 
 use crate::accept::{accept_tcp, accept_unix};
 use crate::config::{Config, Tcp, Ways};
-use crate::connection::Connections;
+use crate::connection::Caller;
+use crate::connections::{Connections, Entrance, Full};
 use crate::service::MeterService;
 use crate::sessions::Sessions;
 use crate::smaragdine;
@@ -49,6 +52,9 @@ pub enum ServeError {
     /// A file of the certificate cannot be read.
     #[error("{0}: {1}")]
     File(PathBuf, #[source] io::Error),
+    /// Others know the key.
+    #[error("{0} can be read or changed by others, so it is no secret; run: chmod 600 {0}, or 640 for a group")]
+    OpenKey(PathBuf),
     /// The certificate is none.
     #[error("the certificate or its key cannot be used: {0:?}; both must be PEM files and belong together")]
     Tls(tonic::transport::Error),
@@ -83,9 +89,11 @@ pub async fn serve_until(
 ) -> Result<(), ServeError> {
     let Config { socket: place, tcp, smaragdine, foreign, shortest, limits, roots } = config;
     let sessions = Arc::new(Sessions::new(station.clone(), roots.proc.clone(), (foreign, shortest), limits));
-    let connections = Arc::new(Connections::new(limits.connections, limits.connections_of_user));
-    let service =
-        MeterService { sessions: sessions.clone(), connections: connections.clone(), began: Instant::now() };
+    // Each way in has its own: what happens at one of them keeps nobody out of another.
+    let entrances = [Entrance::Kernel, Entrance::Token, Entrance::Open];
+    let [local, remote, open] = entrances.map(|entrance| Connections::new(entrance, &limits));
+    let connections = vec![local.clone(), remote.clone(), open.clone()];
+    let service = MeterService { sessions: sessions.clone(), connections, began: Instant::now() };
     let meter = MeterServer::new(service).max_decoding_message_size(LARGEST_REQUEST);
     let (close, closed) = watch::channel(());
     let mut servers = JoinSet::new();
@@ -96,18 +104,18 @@ pub async fn serve_until(
         ways.tcp = Some(address);
         let guarded = InterceptedService::new(meter.clone(), guard(tcp.token.clone()));
         let router = builder().tls_config(identity(&tcp)?).map_err(ServeError::Tls)?.add_service(guarded);
-        let incoming = accept_tcp(listener, connections.clone());
+        let incoming = accept_tcp(listener, remote);
         servers.spawn(router.serve_with_incoming_shutdown(incoming, until(closed.clone())));
     }
     if let Some(config) = smaragdine {
         let (listener, address) = listen(config.checked_address()?).await?;
         ways.smaragdine = Some(address);
-        let router = builder().add_service(smaragdine::service(station, roots, config.fast));
-        let incoming = accept_tcp(listener, connections.clone());
+        let router = builder().add_service(smaragdine::service(station, roots, config.fast, &limits));
+        let incoming = accept_tcp(listener, open);
         servers.spawn(router.serve_with_incoming_shutdown(incoming, until(closed.clone())));
     }
     let (socket, listener) = Socket::bind(&place)?;
-    let incoming = accept_unix(UnixListener::from_std(listener)?, connections);
+    let incoming = accept_unix(UnixListener::from_std(listener)?, local);
     servers.spawn(builder().add_service(meter).serve_with_incoming_shutdown(incoming, until(closed)));
     ready(&ways);
 
@@ -155,18 +163,35 @@ async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeE
 }
 
 fn identity(tcp: &Tcp) -> Result<ServerTlsConfig, ServeError> {
-    let read = |path: &PathBuf| std::fs::read(path).map_err(|error| ServeError::File(path.clone(), error));
-    let identity = Identity::from_pem(read(&tcp.certificate)?, read(&tcp.key)?);
-    Ok(ServerTlsConfig::new().identity(identity).timeout(Duration::from_secs(10)))
+    let certificate = read(&tcp.certificate, |_| true)?;
+    // A group may read it, as those do that hand out certificates.
+    let key = read(&tcp.key, |mode| mode & 0o027 == 0)?;
+    Ok(ServerTlsConfig::new().identity(Identity::from_pem(certificate, key)).timeout(Duration::from_secs(10)))
+}
+
+fn read(path: &Path, is_secret: impl Fn(u32) -> bool) -> Result<Vec<u8>, ServeError> {
+    let failed = |error| ServeError::File(path.to_owned(), error);
+    let mut file = File::open(path).map_err(failed)?;
+    if !is_secret(file.metadata().map_err(failed)?.mode()) {
+        return Err(ServeError::OpenKey(path.to_owned()));
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
 }
 
 #[allow(clippy::result_large_err, reason = "this is how interceptors refuse")]
 fn guard(token: Token) -> impl FnMut(Request<()>) -> Result<Request<()>, Status> + Clone {
-    move |request| match token.is_in(request.metadata().get("authorization").map(|header| header.as_bytes())) {
-        true => Ok(request),
-        false => {
-            Err(Status::unauthenticated("the token is missing or wrong; give the daemon's with --token-file"))
+    move |request| {
+        if !token.is_in(request.metadata().get("authorization").map(|header| header.as_bytes())) {
+            return Err(Status::unauthenticated(
+                "the token is missing or wrong; give the daemon's with --token-file",
+            ));
         }
+        let full =
+            |Full| Status::resource_exhausted("there are too many connections; close some, or try again later");
+        Caller::of(&request)?.trust().map_err(full)?;
+        Ok(request)
     }
 }
 

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::transport::server::TlsConnectInfo;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::connection::Connections;
+use crate::connection::Caller;
+use crate::connections::Connections;
 use crate::policy::Peer;
 use crate::sessions::{Held, Offer, RefusedSession, Sessions};
 use crate::wire::v1::ended::Reason;
@@ -27,8 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct MeterService {
     /// The sessions.
     pub sessions: Arc<Sessions>,
-    /// The connections.
-    pub connections: Arc<Connections>,
+    /// The connections of all ways of reaching the daemon.
+    pub connections: Vec<Arc<Connections>>,
     /// When the daemon began.
     pub began: Instant,
 }
@@ -99,7 +99,7 @@ impl Meter for MeterService {
             stats: Some(wire::stats(&station.stats())),
             session_count: count(sessions.len()),
             sessions: if peer == Peer::Remote { Vec::new() } else { sessions },
-            connections: count(self.connections.count()),
+            connections: count(self.connections.iter().map(|connections| connections.count()).sum()),
             dropped: self.sessions.dropped(),
             resident_bytes: resident(),
         }))
@@ -191,11 +191,9 @@ impl Line {
 }
 
 /// Who asks, as the connection tells.
+#[allow(clippy::result_large_err, reason = "this is how services refuse")]
 fn peer<T>(request: &Request<T>) -> Result<Peer, Status> {
-    let extensions = request.extensions();
-    let plain = extensions.get::<Peer>();
-    let secured = || extensions.get::<TlsConnectInfo<Peer>>().map(TlsConnectInfo::get_ref);
-    plain.or_else(secured).copied().ok_or_else(|| Status::unauthenticated("nobody knows who you are"))
+    Caller::of(request).map(|caller| caller.peer)
 }
 
 fn no_session() -> Status {
@@ -210,7 +208,7 @@ fn status(refused: RefusedSession) -> Status {
         RefusedSession::NotPermitted(_) => Status::permission_denied(text),
         RefusedSession::Period(_) => Status::invalid_argument(text),
         RefusedSession::Station(_) => Status::failed_precondition(text),
-        RefusedSession::System(_) => Status::unavailable(text),
+        RefusedSession::System(_) | RefusedSession::Unreadable(_) => Status::unavailable(text),
     }
 }
 

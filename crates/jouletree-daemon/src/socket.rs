@@ -12,6 +12,9 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 /// How many connections may wait to be accepted.
 const WAITING: i32 = 128;
 
+/// The mode of the socket's folder.
+const FOLDER_MODE: u32 = 0o755;
+
 /// Where the socket is and who may use it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SocketPlace {
@@ -73,7 +76,7 @@ impl Socket {
         let system = |error: io::Error| SocketError::System(path.clone(), error);
         let group = place.group()?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        fs::DirBuilder::new().recursive(true).mode(0o755).create(folder).map_err(system)?;
+        open_folder(folder).map_err(system)?;
         let lock = lock(path)?;
         match fs::symlink_metadata(path) {
             Ok(there) if !there.file_type().is_socket() => return Err(SocketError::NoSocket(path.clone())),
@@ -112,6 +115,28 @@ impl SocketPlace {
             },
         }
     }
+}
+
+/// Makes the folder of the socket, whatever the umask is: clients have to get through it. One that was there keeps its
+/// mode, unless it is the daemon's own.
+fn open_folder(folder: &Path) -> io::Result<()> {
+    let is_usual = Path::new(SocketPlace::PATH).parent() == Some(folder);
+    if !folder.exists() {
+        if let Some(above) = folder.parent().filter(|above| !above.as_os_str().is_empty()) {
+            open_folder(above)?;
+        }
+        match fs::DirBuilder::new().mode(FOLDER_MODE).create(folder) {
+            Ok(()) => return fs::set_permissions(folder, fs::Permissions::from_mode(FOLDER_MODE)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let there = fs::metadata(folder)?;
+    let is_ours = there.uid() == rustix::process::geteuid().as_raw();
+    if is_usual && is_ours && there.mode() & FOLDER_MODE != FOLDER_MODE {
+        fs::set_permissions(folder, fs::Permissions::from_mode(there.mode() & 0o7777 | FOLDER_MODE))?;
+    }
+    Ok(())
 }
 
 fn listen(path: &Path, mode: u32, group: Option<u32>) -> io::Result<UnixListener> {

@@ -6,6 +6,7 @@ mod common;
 
 use std::fs;
 use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -14,10 +15,12 @@ use std::time::Duration;
 use common::{Daemon, MS, machine};
 use jouletree_daemon::client::{Address, Client, ClientError};
 use jouletree_daemon::policy::FLOOR;
+use jouletree_daemon::wire::smaragdine::StopRequest;
+use jouletree_daemon::wire::smaragdine::sampler_client::SamplerClient;
 use jouletree_daemon::wire::v1;
 use jouletree_daemon::wire::v1::meter_client::MeterClient;
 use jouletree_daemon::wire::v1::watch_request::Request;
-use jouletree_daemon::{Config, Tcp, Token};
+use jouletree_daemon::{Config, SmaragdineConfig, Tcp, Token};
 use jouletree_meter::station::{Feed, Next};
 use tonic::Code;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
@@ -203,6 +206,66 @@ fn nobody_takes_all_connections() {
     common::until("a free place", || {
         Client::connect(&Address::Unix(daemon.ways.socket.clone())).is_ok_and(|client| client.status().is_ok())
     });
+}
+
+/// Strangers that connect to the network, and say nothing or answer pings for ever, keep nobody out.
+#[test]
+fn idle_strangers_do_not_lock_out_the_owner_of_the_token() {
+    let daemon = Daemon::start(|config, folder| {
+        with_tcp(config, folder);
+        let address = "127.0.0.1:0".parse().unwrap();
+        config.smaragdine = Some(SmaragdineConfig { address, insecure: false, fast: false });
+    });
+    let (network, smaragdine) = (daemon.ways.tcp.unwrap(), daemon.ways.smaragdine.unwrap());
+    let before = Client::connect(&tls(&daemon, "a-token-of-the-tests")).unwrap();
+    let silent: Vec<_> = (0..160).map(|_| TcpStream::connect(network).unwrap()).collect();
+    let pem = fs::read(daemon.folder.path().join("cert.pem")).unwrap();
+    let (ready, are_ready) = std::sync::mpsc::channel();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    // They answer pings as long as their thread runs.
+    let idle = std::thread::spawn(move || {
+        runtime().block_on(async {
+            let plain = Endpoint::from_shared(format!("http://{smaragdine}")).unwrap();
+            let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem)).domain_name("localhost");
+            let secure = Endpoint::from_shared(format!("https://{network}")).unwrap().tls_config(tls).unwrap();
+            let mut channels = Vec::new();
+            for (endpoint, count) in [(plain, 140), (secure, 40)] {
+                for _ in 0..count {
+                    channels.push(endpoint.connect().await.unwrap());
+                }
+            }
+            ready.send(()).unwrap();
+            let _ = stopped.await;
+        });
+    });
+    are_ready.recv_timeout(common::PATIENCE).unwrap();
+    assert!(before.sensors().is_ok(), "it was here first");
+    let later = Client::connect(&tls(&daemon, "a-token-of-the-tests")).unwrap();
+    assert!(later.sensors().is_ok());
+    assert!(later.watch(machine(MS)).is_ok());
+    runtime().block_on(async {
+        let endpoint = Endpoint::from_shared(format!("http://{smaragdine}")).unwrap();
+        let mut sampler = SamplerClient::new(endpoint.connect().await.unwrap());
+        sampler.stop(StopRequest { pid: None }).await.unwrap();
+    });
+    assert!(daemon.client().status().is_ok());
+    drop((silent, stop));
+    idle.join().unwrap();
+}
+
+#[test]
+fn a_key_that_others_can_read_is_refused() {
+    for (mode, is_refused) in [(0o644, true), (0o604, true), (0o660, true), (0o640, false), (0o400, false)] {
+        let served = std::panic::catch_unwind(|| {
+            Daemon::start(|config, folder| {
+                with_tcp(config, folder);
+                fs::set_permissions(folder.join("key.pem"), fs::Permissions::from_mode(mode)).unwrap();
+            })
+        });
+        let text = served.as_ref().err().and_then(|panic| panic.downcast_ref::<String>()).cloned();
+        assert_eq!(served.is_err(), is_refused, "{mode:o}: {text:?}");
+        assert!(text.is_none_or(|text| text.contains("OpenKey")), "{mode:o}");
+    }
 }
 
 #[test]

@@ -13,7 +13,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::http::uri::Authority;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -25,6 +26,7 @@ use crate::Aliases;
 use crate::address::ListenAddress;
 use crate::board::Board;
 use crate::family::families;
+use crate::hosts::Hosts;
 use crate::snapshot::Snapshot;
 use crate::text::{Exposition, exposition};
 
@@ -65,7 +67,12 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// Begins to answer with what is pinned to a board.
-    pub fn open(at: ListenAddress, board: Board, aliases: Option<Aliases>) -> Result<Endpoint, EndpointError> {
+    pub fn open(
+        at: ListenAddress,
+        board: Board,
+        aliases: Option<Aliases>,
+        hosts: &[String],
+    ) -> Result<Endpoint, EndpointError> {
         let failed = |error| EndpointError::Listen(at.0, error);
         let listener = TcpListener::bind(at.0).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
@@ -73,7 +80,8 @@ impl Endpoint {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(EndpointError::Thread)?;
         let (stop, stopped) = oneshot::channel();
-        let pages = Arc::new(Pages { board, aliases, made: Mutex::default() });
+        let hosts = Hosts::new(at, hosts);
+        let pages = Arc::new(Pages { board, aliases, hosts, made: Mutex::default() });
         let thread = thread::Builder::new().name("prometheus".to_owned());
         let thread = thread.spawn(move || runtime.block_on(serve(listener, pages, stopped)));
         Ok(Endpoint { address, stop: Some(stop), thread: Some(thread.map_err(EndpointError::Thread)?) })
@@ -84,11 +92,12 @@ impl Endpoint {
         at: ListenAddress,
         board: Board,
         is_insecurity_meant: bool,
+        hosts: &[String],
     ) -> Result<Endpoint, EndpointError> {
         if !at.is_closed() && !is_insecurity_meant {
             return Err(EndpointError::Insecure(at.0));
         }
-        Endpoint::open(at, board, None)
+        Endpoint::open(at, board, None, hosts)
     }
 
     /// Where it listens.
@@ -154,6 +163,7 @@ async fn answer(stream: tokio::net::TcpStream, pages: Arc<Pages>) {
 struct Pages {
     board: Board,
     aliases: Option<Aliases>,
+    hosts: Hosts,
     made: Mutex<Made>,
 }
 
@@ -170,6 +180,14 @@ impl Pages {
     fn respond<B>(&self, request: &Request<B>) -> (Response<Full<Bytes>>, bool) {
         let told =
             |status, text: &'static str| (response(status, "text/plain; charset=utf-8", text.into()), false);
+        let named = request.uri().authority().map(Authority::as_str);
+        let asked = request.headers().get(HOST).map(|host| host.to_str().unwrap_or_default());
+        if named.into_iter().chain(asked).any(|host| !self.hosts.has(host)) {
+            return told(
+                StatusCode::MISDIRECTED_REQUEST,
+                "ask by an address, or start with --prometheus-host and the name that you ask by\n",
+            );
+        }
         let is_read = [Method::GET, Method::HEAD].contains(request.method());
         match request.uri().path() {
             "/metrics" | "/" if !is_read => {

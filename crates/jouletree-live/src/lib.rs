@@ -10,6 +10,7 @@ mod board;
 mod codecarbon;
 mod endpoint;
 mod family;
+mod hosts;
 pub mod otlp;
 mod publisher;
 mod snapshot;

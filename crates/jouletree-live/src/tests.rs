@@ -178,31 +178,56 @@ fn answered(endpoint: &Endpoint, request: &str) -> String {
 }
 
 fn opened(board: &Board) -> Endpoint {
-    Endpoint::open(":0".parse().unwrap(), board.clone(), None).unwrap()
+    Endpoint::open(":0".parse().unwrap(), board.clone(), None, &[]).unwrap()
 }
 
 #[test]
 fn scrapes_are_answered_in_the_format_that_is_asked_for() {
     let board = Board::default();
     let endpoint = opened(&board);
-    let get = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+    let get = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
     assert!(answered(&endpoint, get).starts_with("HTTP/1.1 503"));
     board.pin(snapshot());
     let plain = answered(&endpoint, get);
     assert!(plain.starts_with("HTTP/1.1 200") && plain.contains("text/plain; version=0.0.4"), "{plain}");
-    let open =
-        "GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: application/openmetrics-text;version=1.0.0,*/*;q=0.1\r\n\r\n";
+    let open = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept: application/openmetrics-text;version=1.0.0,*/*;q=0.1\r\n\r\n";
     let open = answered(&endpoint, open);
     assert!(open.contains("application/openmetrics-text; version=1.0.0") && open.ends_with("# EOF\n"), "{open}");
     board.pin(Snapshot { lost_samples: 17, ..snapshot() });
     assert!(answered(&endpoint, get).contains("lost_samples_total 17"));
-    assert!(answered(&endpoint, "POST /metrics HTTP/1.1\r\nHost: x\r\n\r\n").starts_with("HTTP/1.1 405"));
-    assert!(answered(&endpoint, "GET /other HTTP/1.1\r\nHost: x\r\n\r\n").starts_with("HTTP/1.1 404"));
-    assert!(answered(&endpoint, "GET / HTTP/1.1\r\nHost: x\r\n\r\n").contains("/metrics"));
+    assert!(answered(&endpoint, "POST /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").starts_with("HTTP/1.1 405"));
+    assert!(answered(&endpoint, "GET /other HTTP/1.1\r\nHost: localhost\r\n\r\n").starts_with("HTTP/1.1 404"));
+    assert!(answered(&endpoint, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").contains("/metrics"));
     assert!(answered(&endpoint, "nonsense\r\n\r\n").starts_with("HTTP/1.1 400"));
     assert!(
-        Endpoint::open(ListenAddress(endpoint.address()), board, None).unwrap_err().to_string().contains("port")
+        Endpoint::open(ListenAddress(endpoint.address()), board, None, &[])
+            .unwrap_err()
+            .to_string()
+            .contains("port")
     );
+}
+
+/// A page of another site whose name points here reads nothing; scrapers ask by an address or a name that is known.
+#[test]
+fn foreign_names_are_not_answered_to() {
+    let board = Board::default();
+    board.pin(snapshot());
+    let hosts = ["gpu7.example.org".to_owned()];
+    let endpoint = Endpoint::open(":0".parse().unwrap(), board, None, &hosts).unwrap();
+    let asked =
+        |path: &str, host: &str| answered(&endpoint, &format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+    for host in ["localhost", "127.0.0.1:9108", "192.0.2.7:9108", "gpu7.example.org:9108"] {
+        assert!(asked("/metrics", host).starts_with("HTTP/1.1 200"), "{host}");
+    }
+    for host in ["attacker.example", "localhost.attacker.example:9108", ""] {
+        for path in ["/metrics", "/", "/other"] {
+            let answer = asked(path, host);
+            assert!(answer.starts_with("HTTP/1.1 421") && !answer.contains("joules"), "{host} {path}: {answer}");
+        }
+    }
+    assert!(asked("http://attacker.example/metrics", "localhost").starts_with("HTTP/1.1 421"));
+    // Old clients send no name, and browsers always do.
+    assert!(answered(&endpoint, "GET /metrics HTTP/1.0\r\n\r\n").starts_with("HTTP/1.0 200"));
 }
 
 #[test]
@@ -218,7 +243,7 @@ fn who_says_nothing_keeps_nobody_out_for_long() {
         let mut stream = TcpStream::connect(endpoint.address()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let mut answer = String::new();
-        let asked = stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        let asked = stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
         if asked.is_ok() && stream.read_to_string(&mut answer).is_ok() && answer.starts_with("HTTP/1.1 200") {
             break;
         }
@@ -238,12 +263,12 @@ fn the_last_page_is_waited_for_until_somebody_has_it() {
     let board = Board::default();
     board.pin(snapshot());
     let endpoint = opened(&board);
-    let get = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+    let get = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
     answered(&endpoint, get);
     board.pin_last(snapshot());
     let began = Instant::now();
     assert!(!board.wait_for_last(Duration::from_millis(200)) && began.elapsed() >= Duration::from_millis(200));
-    answered(&endpoint, "HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    answered(&endpoint, "HEAD /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert!(!board.wait_for_last(Duration::from_millis(50)));
     let waiting = board.clone();
     let waiter = std::thread::spawn(move || waiting.wait_for_last(Duration::from_secs(20)));
@@ -253,7 +278,7 @@ fn the_last_page_is_waited_for_until_somebody_has_it() {
 
 #[test]
 fn a_daemon_is_closed_unless_that_is_meant() {
-    let open = |at: &str, meant| Endpoint::open_guarded(at.parse().unwrap(), Board::default(), meant);
+    let open = |at: &str, meant| Endpoint::open_guarded(at.parse().unwrap(), Board::default(), meant, &[]);
     let refused = open("0.0.0.0:0", false).unwrap_err().to_string();
     assert!(refused.contains("--prometheus-insecure"), "{refused}");
     assert!(open("0.0.0.0:0", true).is_ok() && open(":0", false).is_ok());

@@ -28,6 +28,7 @@ mod colour;
 mod columns;
 mod config;
 mod daemon;
+mod daemon_place;
 mod detect;
 mod doctor;
 mod estimate;

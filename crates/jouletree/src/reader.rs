@@ -1,7 +1,5 @@
 //! Who reads the meters: this process, or a daemon that has the right to.
 
-use std::path::PathBuf;
-
 use anyhow::{Result, bail};
 use clap::Args;
 use jouletree_daemon::SocketPlace;
@@ -12,6 +10,7 @@ use jouletree_meter::station::{Feed, Options, Station, Watch};
 use jouletree_meter::{Roots, SensorInfo};
 use jouletree_model::{DeviceClass, Kind, Nanos};
 
+use crate::daemon_place::{DaemonPlace, NetworkArgs};
 use crate::meters::MeterArgs;
 
 /// Where energy comes from.
@@ -19,18 +18,21 @@ use crate::meters::MeterArgs;
 pub struct ReaderArgs {
     #[command(flatten)]
     meters: MeterArgs,
-    /// Have the daemon read the meters, at its usual socket or at this one. Without this it is asked where nothing can be
-    /// measured by this user and a daemon runs that can
+    /// Have the daemon read the meters, at its usual socket, at this one, or at HOST:PORT with its token and certificate.
+    /// Without this it is asked where nothing can be measured by this user and a daemon runs that can
     #[arg(
         long,
-        value_name = "SOCKET",
+        value_name = "SOCKET|HOST:PORT",
         env = "JOULETREE_DAEMON",
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = SocketPlace::PATH,
+        value_parser = DaemonPlace::parser(),
         help_heading = "Meters"
     )]
-    daemon: Option<PathBuf>,
+    daemon: Option<DaemonPlace>,
+    #[command(flatten)]
+    network: NetworkArgs,
     /// Never ask a daemon
     #[arg(long, conflicts_with = "daemon", help_heading = "Meters")]
     no_daemon: bool,
@@ -63,19 +65,19 @@ impl ReaderArgs {
     /// Finds who can read the meters, and what is required of them.
     pub fn open(&self) -> Result<Reader> {
         self.meters.check_model()?;
-        if let Some(socket) = &self.daemon {
+        if let Some(place) = &self.daemon {
             if self.meters.names_meters() {
                 bail!(
                     "--meter is read by this process, and --daemon asks another for all energy; leave one of them out, or \
                      give the meter to the daemon: jouletree daemon --meter PLACE"
                 );
             }
-            let client = Client::connect(&Address::Unix(socket.clone()))?;
+            let address = self.network.address(place)?;
+            let client = Client::connect(&address)?;
             if self.meters.requires_measured() && !client.sensors()?.iter().any(measures_processor) {
                 bail!(
-                    "measured numbers are required, and the daemon at {} has none of the processor; `jouletree doctor`, \
-                     run as the daemon is, says why",
-                    socket.display()
+                    "measured numbers are required, and the daemon at {address} has none of the processor; `jouletree \
+                     doctor`, run as the daemon is, says why"
                 );
             }
             return Ok(Reader::Daemon(Box::new(client)));
@@ -101,11 +103,23 @@ impl Reader {
             Reader::Here(station) => {
                 Ok(Granted { feed: Box::new(station.watch(watch)?), period: watch.period, why_longer: None })
             }
+            Reader::Daemon(client) if client.remote_address().is_some() && watch.pid.is_some() => bail!(
+                "a daemon of another machine cannot watch a process of this one; record that machine as a whole, without \
+                 a command: jouletree record --duration 60 --daemon=HOST:PORT"
+            ),
             Reader::Daemon(client) => {
                 let session = client.watch(watch)?;
                 let (period, why_longer) = (session.period(), session.why_longer().map(str::to_owned));
                 Ok(Granted { feed: Box::new(session), period, why_longer })
             }
+        }
+    }
+
+    /// The address of another machine, with clocks and processes of its own, if the meters are there.
+    pub fn remote_name(&self) -> Option<String> {
+        match self {
+            Reader::Daemon(client) => client.remote_address().map(str::to_owned),
+            Reader::Here(_) => None,
         }
     }
 

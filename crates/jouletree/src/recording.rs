@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use jouletree_live::Publisher;
 use jouletree_meter::Roots;
-use jouletree_meter::station::{Feed, Next, Watch};
+use jouletree_meter::station::{Batch, Feed, Next, Watch};
 use jouletree_model::{Nanos, survived};
 use jouletree_run::{JournalWriter, RecordingHeader, RunFolder};
 
@@ -130,6 +130,17 @@ impl Recorded {
     }
 }
 
+/// The first batch of a feed.
+fn first_batch(feed: &mut dyn Feed) -> Result<Batch> {
+    let patience = Instant::now() + FAREWELL;
+    while Instant::now() < patience {
+        if let Next::Batch(batch) = feed.next(LOOK)? {
+            return Ok(batch);
+        }
+    }
+    bail!("the daemon sends nothing; try again later")
+}
+
 /// What is being recorded, and where to.
 pub struct Recording {
     feed: Box<dyn Feed>,
@@ -161,16 +172,29 @@ impl Recording {
         outputs: &Outputs,
     ) -> Result<Recording> {
         let watch = Watch { pid: subject.pid(), period, grid: None };
-        let Granted { feed, period, why_longer } = reader.watch(watch)?;
+        let Granted { mut feed, period, why_longer } = reader.watch(watch)?;
         if let Some(why) = why_longer {
             eprintln!("warning: meters are read every {period}: {why}");
         }
         let command = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let header = RecordingHeader::new(roots, command, subject.pid(), &feed.sensors());
-        let header = header.with_period(period).with_share_source(feed.ending().share_source);
-        let journal = JournalWriter::create(output, &header)?;
+        let mut header = header.with_period(period).with_share_source(feed.ending().share_source);
+        // Another machine has clocks of its own, which its first batch tells.
+        let mut first = None;
+        if let Some(name) = reader.remote_name() {
+            let batch = first_batch(feed.as_mut())?;
+            if let Some(anchor) = batch.anchors.first() {
+                header = header.of_another(name, *anchor);
+            }
+            first = Some(batch);
+        }
+        let mut journal = JournalWriter::create(output, &header)?;
         let windows = subject.socket().and_then(|socket| Windows::at(socket, feed.as_ref(), period).ok());
-        let publisher = outputs.begin(feed.as_ref(), period, subject.pid().is_some());
+        let mut publisher = outputs.begin(feed.as_ref(), period, subject.pid().is_some());
+        if let Some(first) = first {
+            publisher.iter_mut().for_each(|publisher| publisher.take(&first));
+            journal.append(&first)?;
+        }
         let command = matches!(subject, Subject::Command(..)).then(|| subject.pid()).flatten();
         Ok(Recording {
             feed,

@@ -5,8 +5,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, TryIter, TryRecvError, channel};
 use std::sync::{Arc, Weak};
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
+use ratatui::crossterm::terminal::disable_raw_mode;
 use rustix::process::Signal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
@@ -21,18 +23,28 @@ pub fn listen() -> Result<Listener> {
     let has_terminal = std::io::stdin().is_terminal();
     // Under nohup, or in the background of a script, signals are ignored: by this program as by its command.
     let numbers = ENDING.into_iter().filter(|number| !is_ignored(*number));
-    take(numbers, move |signal| !has_terminal || !matches!(signal, Signal::INT | Signal::QUIT))
+    take(numbers, move |signal| !has_terminal || !matches!(signal, Signal::INT | Signal::QUIT), None)
 }
 
 /// The same for a program that has nobody to pass them on to.
 pub fn listen_to_all() -> Result<Listener> {
-    // Scripts start programs in the background with SIGINT ignored, and end them with it.
-    take(ENDING.into_iter().filter(|number| *number != SIGHUP || !is_ignored(SIGHUP)), |_| true)
+    take(for_all(), |_| true, None)
+}
+
+/// The same for a program that may be held up, as by a terminal that takes nothing: so long after a signal it is ended.
+pub fn listen_or_end(patience: Duration) -> Result<Listener> {
+    take(for_all(), |_| true, Some(patience))
+}
+
+/// Scripts start programs in the background with SIGINT ignored, and end them with it.
+fn for_all() -> impl Iterator<Item = i32> {
+    ENDING.into_iter().filter(|number| *number != SIGHUP || !is_ignored(SIGHUP))
 }
 
 fn take(
     numbers: impl Iterator<Item = i32>,
     is_wanted: impl Fn(Signal) -> bool + Send + 'static,
+    patience: Option<Duration>,
 ) -> Result<Listener> {
     let mut signals = Signals::new(numbers).context("the system refuses to deliver signals")?;
     let (sender, receiver) = channel();
@@ -51,6 +63,9 @@ fn take(
                 let _ = emulate_default_handler(number);
             } else if is_wanted(signal) {
                 let _ = sender.send(signal);
+                if let Some(patience) = patience {
+                    end_after(patience, number);
+                }
             }
         }
     };
@@ -81,6 +96,18 @@ fn ignored(status: &str) -> u64 {
 
 fn is_in(mask: u64, number: i32) -> bool {
     u32::try_from(number - 1).ok().and_then(|shift| mask.checked_shr(shift)).is_some_and(|bits| bits & 1 == 1)
+}
+
+/// Ends this program by a signal unless it has ended before.
+fn end_after(patience: Duration, number: i32) {
+    let wait = move || {
+        thread::sleep(patience);
+        // The terminal may be left as it is: nothing can be written to it.
+        let _ = disable_raw_mode();
+        let _ = emulate_default_handler(number);
+    };
+    // Without a thread the program ends when it can.
+    let _ = thread::Builder::new().name("end".to_owned()).spawn(wait);
 }
 
 /// Whoever listens to signals. When it is dropped, they end this program as usual.

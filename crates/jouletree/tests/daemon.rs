@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -11,7 +13,7 @@ use std::time::{Duration, Instant};
 use fake_powercap::{Fake, LONGEST_TICK, Layout, Player};
 use jouletree_daemon::client::{Address, Client};
 use jouletree_meter::station::{Feed, Next, Watch};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use tempfile::TempDir;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -170,6 +172,114 @@ fn the_network_is_refused_without_its_secrets() {
     let output = machine.command(&["--smaragdine", "0.0.0.0:0"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("--smaragdine-insecure"), "{}", text(&output.stderr));
+}
+
+/// Clients get through the folder of the socket, whatever the umask of whoever starts the daemon.
+#[test]
+fn the_folder_of_the_socket_can_be_entered() {
+    let machine = Machine::start();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "umask 077; exec \"$0\" daemon --socket \"$1\""]);
+    let folder = machine.folder.path().join("one/two");
+    let socket = folder.join("daemon.sock");
+    shell.arg(env!("CARGO_BIN_EXE_jouletree")).arg(&socket).env("JOULETREE_SYS_ROOT", machine.folder.path());
+    let daemon = Daemon(shell.stderr(Stdio::piped()).spawn().unwrap());
+    let patience = Instant::now() + PATIENCE;
+    while Client::connect(&Address::Unix(socket.clone())).is_err() {
+        assert!(Instant::now() < patience, "the daemon does not start");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for (path, mode) in [(machine.folder.path().join("one"), 0o755), (folder, 0o755), (socket, 0o660)] {
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode, "{}", path.display());
+    }
+    drop(daemon);
+}
+
+/// Out of file descriptors the daemon says so, and not that there is no such process.
+#[test]
+fn without_file_descriptors_the_reason_is_told() {
+    let machine = Machine::start();
+    let daemon = machine.daemon();
+    let clients: Vec<_> = (0..4).map(|_| Client::connect(&Address::Unix(machine.socket())).unwrap()).collect();
+    let Ok(open) = fs::read_dir(format!("/proc/{}/fd", daemon.0.id())) else { return };
+    // So many are open already, and one more for the connection of the session.
+    let limit = Rlimit { current: Some(open.count() as u64 + 2), maximum: Some(1 << 20) };
+    prlimit(Some(Pid::from_child(&daemon.0)), Resource::Nofile, limit).unwrap();
+    let sleep = Daemon(Command::new("sleep").arg("60").spawn().unwrap());
+    let watch = Watch { pid: Some(sleep.0.id()), ..Watch::default() };
+    let _sessions: Vec<_> = clients.iter().filter_map(|client| client.watch(watch).ok()).collect();
+    let error = clients[0].watch(watch).unwrap_err().to_string();
+    assert!(!error.contains("there is no process"), "{error}");
+}
+
+/// A certificate with its key, and a token, in files of the machine.
+fn secrets(machine: &Machine) -> [String; 3] {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let files =
+        [("cert.pem", made.cert.pem()), ("key.pem", made.signing_key.serialize_pem()), ("token", "t".repeat(32))];
+    files.map(|(name, content)| {
+        let path = machine.folder.path().join(name);
+        fs::write(&path, content).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        path.to_str().unwrap().to_owned()
+    })
+}
+
+#[test]
+fn another_machine_is_asked_and_recorded_by_its_daemon() {
+    let machine = Machine::start();
+    let [certificate, key, token] = secrets(&machine);
+    let listen =
+        ["--listen", "127.0.0.1:0", "--tls-cert", &certificate, "--tls-key", &key, "--token-file", &token];
+    let mut daemon = Daemon(machine.command(&listen).stderr(Stdio::piped()).spawn().unwrap());
+    let mut said = BufReader::new(daemon.0.stderr.take().unwrap()).lines();
+    let port = said.find_map(|line| {
+        let line = line.unwrap();
+        let address = line.split("other machines at ").nth(1)?.split(',').next()?.to_owned();
+        address.rsplit(':').next().map(str::to_owned)
+    });
+    let address = format!("localhost:{}", port.unwrap());
+    let jouletree = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_jouletree"));
+        command.args(words).env("JOULETREE_TLS_CA", &certificate).output().unwrap()
+    };
+    let status = jouletree(&["daemon", "status", "--address", &address, "--token-file", &token]);
+    assert!(text(&status.stdout).contains("cpu:0, measured"), "{}", text(&status.stderr));
+    let without = jouletree(&["daemon", "status", "--address", &address]);
+    assert_eq!(without.status.code(), Some(1));
+    assert!(text(&without.stderr).contains("--token-file"), "{}", text(&without.stderr));
+    let run = machine.folder.path().join("recorded");
+    let (place, output) = (format!("--daemon={address}"), run.to_str().unwrap());
+    let record = ["record", "-o", output, &place, "--token-file", &token];
+    let refused = jouletree(&[&record[..], &["--", "true"]].concat());
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("another machine"), "{}", text(&refused.stderr));
+    let recorded = jouletree(&[&record[..], &["--duration", "1.5"]].concat());
+    assert_eq!(recorded.status.code(), Some(0), "{}", text(&recorded.stderr));
+    let cpu = &shown(&run)["devices"][0];
+    let (energy, power) = (cpu["energy_j"].as_f64().unwrap(), cpu["power_w"].as_f64().unwrap());
+    assert!((power - 60.0).abs() < machine.slack() && energy > 30.0, "{cpu}");
+    let top = jouletree(&["top", "--count", "1", "--format", "text", &place, "--token-file", &token]);
+    assert_eq!(top.status.code(), Some(1), "{}", text(&top.stdout));
+}
+
+/// A daemon that is asked for by name and does not answer is an error, and nothing is measured in its stead.
+#[test]
+fn a_daemon_that_does_not_answer_is_an_error() {
+    let machine = Machine::start();
+    fs::create_dir(machine.folder.path().join("run")).unwrap();
+    let listener = std::os::unix::net::UnixListener::bind(machine.socket()).unwrap();
+    let silent = std::thread::spawn(move || listener.incoming().take(1).collect::<Vec<_>>());
+    for (is_there, run) in [(true, "first"), (false, "second")] {
+        let run = machine.folder.path().join(run);
+        if !is_there {
+            fs::remove_file(machine.socket()).unwrap();
+        }
+        let ran = record(&machine, &run, &["true"]).output().unwrap();
+        assert_eq!(ran.status.code(), Some(1), "{}", text(&ran.stderr));
+        assert!(text(&ran.stderr).contains("daemon") && !run.exists(), "{}", text(&ran.stderr));
+    }
+    drop(silent);
 }
 
 /// `jouletree record` by way of the daemon.

@@ -219,6 +219,25 @@ fn who_wants_a_service_asked_is_told_that_the_page_does_not() {
     assert!(ran.stderr.contains("--online"), "{}", ran.stderr);
 }
 
+/// Requests that never end keep nobody out: the oldest of too many is closed.
+#[test]
+fn half_a_request_does_not_last() {
+    let server = serve(&[]);
+    let half = |_| {
+        let mut stream = TcpStream::connect(&server.address).expect("a connection");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time limit");
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n").expect("half a request");
+        stream
+    };
+    let mut requests: Vec<TcpStream> = (0..40).map(half).collect();
+    assert_eq!(server.ask("/").status, 200);
+    let mut answer = Vec::new();
+    let closed = requests[0].read_to_end(&mut answer);
+    let is_reset = |error: std::io::Error| error.kind() == std::io::ErrorKind::ConnectionReset;
+    assert!(closed.map(|_| true).unwrap_or_else(is_reset), "the first goes on");
+    assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 4"), "{answer:?}");
+}
+
 #[test]
 fn a_signal_ends_it_even_while_somebody_is_connected() {
     let mut server = serve(&[]);

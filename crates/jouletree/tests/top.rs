@@ -215,6 +215,50 @@ fn the_terminal_is_given_back_whoever_ends_it() {
     assert_given_back(|terminal, _| terminal.press("\x03"), 130, &["--", "sleep", "60"]);
 }
 
+/// A window that is closed ends what it showed, and a command that runs in it is not ended by us.
+#[test]
+fn a_terminal_that_goes_away_ends_it() {
+    let folder = nothing();
+    for format in ["screen", "text"] {
+        let terminal = terminal::Terminal::open(80, 24);
+        let mut command = top(&folder);
+        command.args(["--format", format, "--interval", "0.2"]).env("TERM", "xterm-256color");
+        let mut child = terminal.run(&mut command);
+        terminal.wait_for("estimated");
+        // Not even a signal tells it: only the terminal is gone.
+        terminal.close();
+        assert_eq!(end_of(&mut child), 0, "{format}");
+    }
+    let terminal = terminal::Terminal::open(80, 24);
+    let mark = folder.path().join("whole");
+    let script = format!("sleep 2; echo x > {}; exit 7", mark.display());
+    let mut command = top(&folder);
+    let mut child = terminal.run(command.args(["--", "sh", "-c", &script]).env("TERM", "xterm-256color"));
+    terminal.wait_for("estimated");
+    terminal.close();
+    assert_eq!(end_of(&mut child), 7);
+    assert!(mark.exists());
+}
+
+/// A terminal that takes nothing holds up what is written to it, but not the end.
+#[test]
+fn a_terminal_that_takes_nothing_does_not_keep_it_from_ending() {
+    let folder = nothing();
+    let terminal = terminal::Terminal::open(200, 60);
+    let mut command = top(&folder);
+    command.args(["--interval", "0.2"]).env("TERM", "xterm-256color");
+    let mut child = terminal.run(&mut command);
+    terminal.wait_for("estimated");
+    terminal.stop_output();
+    std::thread::sleep(Duration::from_secs(1));
+    signal(&child, Signal::TERM);
+    let until = Instant::now() + Duration::from_secs(60);
+    while child.try_wait().expect("a child").is_none() {
+        assert!(Instant::now() < until, "it does not end");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn no_colour_where_none_is_wanted() {
     let folder = nothing();

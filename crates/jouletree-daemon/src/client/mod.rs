@@ -6,9 +6,10 @@
 mod line;
 mod session;
 
+use std::fmt;
 use std::io;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jouletree_meter::SensorInfo;
@@ -28,6 +29,8 @@ use crate::token::Token;
 use crate::wire::v1::meter_client::MeterClient;
 use crate::wire::{self, WireError, v1};
 
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// A batch of a second at the finest is far smaller.
 const LARGEST_ANSWER: usize = 64 << 20;
 
@@ -45,6 +48,15 @@ pub enum Address {
         /// What opens it.
         token: Token,
     },
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Unix(path) => path.display().fmt(f),
+            Address::Tls { address, .. } => write!(f, "https://{address}"),
+        }
+    }
 }
 
 impl Default for Address {
@@ -65,6 +77,14 @@ pub enum ClientError {
          sudo usermod -aG \"$(stat -c %G {0})\" \"$USER\""
     )]
     NotPermitted(PathBuf),
+    /// Its folder is not for this user.
+    #[error("the folder of {path} is closed to you; as root, run: chmod 755 {folder}")]
+    ClosedFolder {
+        /// The socket.
+        path: PathBuf,
+        /// The folder that cannot be entered.
+        folder: PathBuf,
+    },
     /// It cannot be reached.
     #[error("cannot reach the daemon at {0}: {1}")]
     Unreachable(String, String),
@@ -119,22 +139,37 @@ impl Client {
         Ok(Client { address: address.clone(), runtime, meter })
     }
 
+    /// The `host:port` of a daemon that is reached by the network.
+    pub fn remote_address(&self) -> Option<&str> {
+        match &self.address {
+            Address::Unix(_) => None,
+            Address::Tls { address, .. } => Some(address),
+        }
+    }
+
     /// The daemon's sensors.
     pub fn sensors(&self) -> Result<Vec<SensorInfo>, ClientError> {
         let mut meter = self.meter.clone();
-        let answer = self.runtime.block_on(meter.sensors(v1::SensorsRequest {}))?.into_inner();
+        let answer = self.ask(async move { meter.sensors(v1::SensorsRequest {}).await })?;
         Ok(answer.sensors.into_iter().map(wire::sensor_from).collect::<Result<_, _>>()?)
     }
 
     /// How the daemon does.
     pub fn status(&self) -> Result<v1::StatusResponse, ClientError> {
         let mut meter = self.meter.clone();
-        Ok(self.runtime.block_on(meter.status(v1::StatusRequest {}))?.into_inner())
+        self.ask(async move { meter.status(v1::StatusRequest {}).await })
     }
 
     /// How well the daemon's sampler keeps time.
     pub fn stats(&self) -> Result<Stats, ClientError> {
         Ok(self.status()?.stats.as_ref().map(wire::stats_from).unwrap_or_default())
+    }
+
+    /// The answer to a question, if it comes in time.
+    fn ask<T>(&self, answer: impl Future<Output = Result<tonic::Response<T>, Status>>) -> Result<T, ClientError> {
+        let in_time = self.runtime.block_on(async { tokio::time::timeout(PATIENCE, answer).await });
+        let late = |_| ClientError::Unreachable(self.address.to_string(), "it does not answer".to_owned());
+        Ok(in_time.map_err(late)??.into_inner())
     }
 
     /// Begins a session, on a connection of its own.
@@ -152,7 +187,7 @@ pub(crate) async fn connect(address: &Address) -> Result<Meter, ClientError> {
                 io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
                     ClientError::NotRunning(path.clone())
                 }
-                io::ErrorKind::PermissionDenied => ClientError::NotPermitted(path.clone()),
+                io::ErrorKind::PermissionDenied => not_permitted(path),
                 _ => ClientError::Unreachable(path.display().to_string(), error.to_string()),
             })?;
             (Endpoint::from_shared(format!("unix:{}", path.display())), None, path.display().to_string())
@@ -179,6 +214,18 @@ pub(crate) async fn connect(address: &Address) -> Result<Meter, ClientError> {
     let channel = endpoint.connect().await.map_err(unreachable)?;
     let meter = MeterClient::with_interceptor(channel, Bearer(bearer));
     Ok(meter.max_decoding_message_size(LARGEST_ANSWER))
+}
+
+/// Why a socket may not be used: its own mode, or that of a folder above it.
+fn not_permitted(path: &Path) -> ClientError {
+    let is_closed = |folder: &&Path| {
+        let inside = std::fs::symlink_metadata(folder.join("."));
+        inside.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+    };
+    match path.ancestors().skip(1).filter(is_closed).last() {
+        Some(folder) => ClientError::ClosedFolder { path: path.to_owned(), folder: folder.to_owned() },
+        None => ClientError::NotPermitted(path.to_owned()),
+    }
 }
 
 /// An error and what caused it, in one line.

@@ -211,7 +211,9 @@ impl Held {
     /// Whether the process has taken the rights of somebody else since it was granted. One that has ended has not.
     fn belongs_to_another(&self) -> bool {
         let (Some((process, proc)), Some(pid)) = (&self.terms.own, self.terms.watch.pid) else { return false };
-        Process::find(proc, pid).is_some_and(|now| now.is(*process) && !self.terms.peer.owns(now.owner))
+        // What cannot be looked at now is looked at again soon.
+        let now = Process::find(proc, pid).ok().flatten();
+        now.is_some_and(|now| now.is(*process) && !self.terms.peer.owns(now.owner))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -54,6 +54,9 @@ pub enum RefusedSession {
     /// There is no such process.
     #[error("there is no process {0}; `ps` lists those that run")]
     NoProcess(u32),
+    /// The process cannot be looked at.
+    #[error(transparent)]
+    Unreadable(WatchError),
     /// It is not the client's.
     #[error(transparent)]
     NotPermitted(#[from] Refused),
@@ -91,8 +94,11 @@ impl Sessions {
     pub fn start(&self, peer: Peer, start: &v1::Start) -> Result<Arc<Held>, RefusedSession> {
         let period = Nanos(start.period_ns);
         sampler::Options::check_period(period).map_err(RefusedSession::Period)?;
-        let process = start.pid.map(|pid| Process::find(&self.proc, pid).ok_or(RefusedSession::NoProcess(pid)));
-        let process = process.transpose()?;
+        let find = |pid| match Process::find(&self.proc, pid) {
+            Ok(process) => process.ok_or(RefusedSession::NoProcess(pid)),
+            Err(error) => Err(RefusedSession::Unreadable(WatchError::Unreadable(pid, error))),
+        };
+        let process = start.pid.map(find).transpose()?;
         let target = process.map_or(Target::Machine, |process| Target::Process(process.owner));
         let mut grant = grant(peer, target, period, self.foreign)?;
         if grant.period < self.shortest {
@@ -104,13 +110,15 @@ impl Sessions {
         self.check_room(peer)?;
         let session = self.station.watch(watch).map_err(|error| match error {
             SessionError::Watch(WatchError::NoProcess(pid)) => RefusedSession::NoProcess(pid),
+            SessionError::Watch(error @ WatchError::Unreadable(..)) => RefusedSession::Unreadable(error),
             other => RefusedSession::Station(other),
         })?;
         // The number may have been given to another process before the station looked.
-        if let (Some(pid), Some(process)) = (start.pid, process)
-            && !Process::find(&self.proc, pid).is_some_and(|now| now.is(process) && now.owner == process.owner)
-        {
-            return Err(RefusedSession::NoProcess(pid));
+        if let (Some(pid), Some(process)) = (start.pid, process) {
+            let now = find(pid)?;
+            if !now.is(process) || now.owner != process.owner {
+                return Err(RefusedSession::NoProcess(pid));
+            }
         }
         let mut secret = [0; 16];
         rustix::rand::getrandom(&mut secret, rustix::rand::GetRandomFlags::empty())

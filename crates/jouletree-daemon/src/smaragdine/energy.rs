@@ -1,36 +1,41 @@
-//! What the meters say, in the words of the Smaragdine protocol: accumulated counts by socket, power by GPU.
+//! What the meters say, in the words of the Smaragdine protocol: accumulated counts by socket.
+//!
+//! Its clients take a field that is missing for a count of zero. So every sample has the fields of every other: where a
+//! sensor is not read in a round, its last count is repeated.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use jouletree_meter::sampler::{Flags, Sample};
 use jouletree_meter::station::Batch;
-use jouletree_meter::{Advance, Anchors, Counter, Mono, Roots, SensorInfo, nvml};
+use jouletree_meter::{Advance, Anchors, Counter, Mono, SensorInfo};
 use jouletree_model::{DeviceClass, Kind, Nanos};
 
 use crate::wire::smaragdine as wire;
 
+/// So many rounds are waited for the first count of every sensor. One that has none by then is left out for good.
+const PATIENCE: u32 = 20;
+
 /// Turns batches into samples of the protocol.
 #[derive(Debug)]
 pub(super) struct Energy {
-    meters: HashMap<u16, Meter>,
+    meters: BTreeMap<u16, Meter>,
     anchors: Anchors,
+    /// When the round that is collected began, and its last sensor.
+    round: Option<(Mono, u16)>,
+    /// Rounds in which a sensor had no count yet.
+    incomplete: u32,
 }
 
 /// A sensor that has a place in the protocol.
 #[derive(Debug)]
 struct Meter {
-    place: Place,
+    socket: u32,
+    part: Part,
     counter: Counter,
     /// The first count: what is told goes on from it and never wraps.
     first: Option<u64>,
-    /// Where a GPU's count last moved.
-    moved: Option<(Mono, u64)>,
-}
-
-#[derive(Debug, Clone)]
-enum Place {
-    Rapl { socket: u32, part: Part },
-    Gpu { index: u32, bus: String },
+    /// The count that is told.
+    told: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -43,155 +48,164 @@ enum Part {
 
 impl Energy {
     /// For the sensors of a station, in their order.
-    pub(super) fn new(sensors: &[SensorInfo], roots: &Roots) -> Energy {
-        let has_gpu = sensors.iter().any(|info| info.device.class() == DeviceClass::Gpu);
-        let gpus = if has_gpu { nvml::gpus(roots).unwrap_or_default() } else { Vec::new() };
-        let buses: HashMap<u32, String> =
-            gpus.iter().filter_map(|gpu| Some((gpu.index(), gpu.pci_bus().ok()?))).collect();
+    pub(super) fn new(sensors: &[SensorInfo]) -> Energy {
         let meter = |(id, info): (u16, &SensorInfo)| {
-            let place = place(info, &buses)?;
-            Some((id, Meter { place, counter: Counter::new(info), first: None, moved: None }))
+            let (socket, part) = place(info)?;
+            Some((id, Meter { socket, part, counter: Counter::new(info), first: None, told: None }))
         };
         let meters = (0_u16..=u16::MAX).zip(sensors).filter_map(meter).collect();
-        Energy { meters, anchors: Anchors::default() }
+        Energy { meters, anchors: Anchors::default(), round: None, incomplete: 0 }
     }
 
-    /// Writes what a batch holds.
-    pub(super) fn take(&mut self, batch: Batch, mut write: impl FnMut(&wire::DataSet)) {
+    /// Writes the rounds that a batch completes. The last one may go on in the next batch.
+    pub(super) fn take(&mut self, batch: Batch, mut write: impl FnMut(wire::RaplSample)) {
         batch.anchors.into_iter().for_each(|anchor| self.anchors.push(anchor));
-        let mut round = Round::default();
         for sample in &batch.samples {
-            if round.has(sample.sensor) {
-                round.write(&self.anchors, &mut write);
+            if !self.meters.contains_key(&sample.sensor) {
+                continue;
             }
-            round.begin(sample);
-            let Some(meter) = self.meters.get_mut(&sample.sensor) else { continue };
-            let Some(count) = meter.take(sample) else { continue };
-            match &meter.place {
-                Place::Rapl { socket, part } => round.count(*socket, *part, count),
-                Place::Gpu { index, bus } => {
-                    let power = watts_between(meter.moved.replace((sample.at, count)), sample.at, count);
-                    match power {
-                        Power::Still(before) => meter.moved = before,
-                        Power::Unknown => {}
-                        Power::Milliwatts(power) => round.power(*index, bus, power),
-                    }
-                }
+            // Sensors are read in their order.
+            if self.round.is_some_and(|(_, last)| sample.sensor <= last) {
+                self.finish(&mut write);
+            }
+            self.round = Some((self.round.map_or(sample.at, |(began, _)| began), sample.sensor));
+            if let Some(meter) = self.meters.get_mut(&sample.sensor) {
+                meter.take(sample);
             }
         }
-        round.write(&self.anchors, &mut write);
+    }
+
+    /// Writes the round that is not written yet.
+    pub(super) fn finish(&mut self, mut write: impl FnMut(wire::RaplSample)) {
+        let Some((began, _)) = self.round.take() else { return };
+        if self.meters.values().any(|meter| meter.told.is_none()) {
+            self.incomplete += 1;
+            if self.incomplete < PATIENCE {
+                return;
+            }
+            self.meters.retain(|_, meter| meter.told.is_some());
+        }
+        let Some(Nanos(wall)) = self.anchors.wall(began) else { return };
+        let timestamp = u64::try_from(wall / 1_000_000).unwrap_or(0);
+        let mut sockets = BTreeMap::<u32, wire::RaplReading>::new();
+        for Meter { socket, part, told, .. } in self.meters.values() {
+            let reading = sockets.entry(*socket).or_default();
+            reading.socket = *socket;
+            *match part {
+                Part::Package => &mut reading.package,
+                Part::Core => &mut reading.cpu,
+                Part::Uncore => &mut reading.gpu,
+                Part::Dram => &mut reading.dram,
+            } = *told;
+        }
+        if !sockets.is_empty() {
+            write(wire::RaplSample { timestamp, reading: sockets.into_values().collect() });
+        }
     }
 }
 
 impl Meter {
-    /// The ever-growing count, where it is known.
-    fn take(&mut self, sample: &Sample) -> Option<u64> {
+    /// Goes on with the count; where it is not known, it is what it was.
+    fn take(&mut self, sample: &Sample) {
         if sample.flags.has(Flags::GAP) {
-            self.counter.lose();
-            return None;
+            return self.counter.lose();
         }
         if sample.flags.has(Flags::APART) {
             self.counter.lose();
         }
         match self.counter.take(sample.at, sample.count) {
-            Advance::Gap(_) => None,
+            Advance::Gap(_) => {}
             Advance::Begins | Advance::By(_) => {
-                Some(self.first.get_or_insert(sample.count).saturating_add(self.counter.total()))
+                let first = *self.first.get_or_insert(sample.count);
+                self.told = Some(first.saturating_add(self.counter.total()));
             }
         }
     }
 }
 
-enum Power {
-    Unknown,
-    /// The count has not moved; the place where it last did.
-    Still(Option<(Mono, u64)>),
-    Milliwatts(u32),
-}
-
-/// The mean power since the count last moved.
-fn watts_between(before: Option<(Mono, u64)>, at: Mono, count: u64) -> Power {
-    let Some((then, earlier)) = before else { return Power::Unknown };
-    let (time, energy) = ((at - then).seconds(), count.saturating_sub(earlier));
-    match energy {
-        0 => Power::Still(before),
-        _ if time <= 0.0 => Power::Unknown,
-        // Microjoules per second are microwatts.
-        energy => Power::Milliwatts((energy as f64 / time / 1e3).round() as u32),
-    }
-}
-
-fn place(info: &SensorInfo, buses: &HashMap<u32, String>) -> Option<Place> {
+fn place(info: &SensorInfo) -> Option<(u32, Part)> {
     // The protocol cannot say that a number is an estimate, so it does not carry any.
     if !matches!(info.kind, Kind::Measured | Kind::Derived) {
         return None;
     }
-    let index = info.device.index();
     let part = match (info.device.class(), info.domain.as_deref()) {
-        (DeviceClass::Gpu, None) => {
-            return Some(Place::Gpu { index, bus: buses.get(&index).cloned().unwrap_or_default() });
-        }
         (DeviceClass::Cpu, None) => Part::Package,
         (DeviceClass::Cpu, Some("core")) => Part::Core,
         (DeviceClass::Cpu, Some("uncore")) => Part::Uncore,
         (DeviceClass::Dram, None) => Part::Dram,
         _ => return None,
     };
-    Some(Place::Rapl { socket: index, part })
+    Some((info.device.index(), part))
 }
 
-/// One reading of all sensors.
-#[derive(Debug, Default)]
-struct Round {
-    at: Option<Mono>,
-    sensors: Vec<u16>,
-    sockets: BTreeMap<u32, wire::RaplReading>,
-    gpus: Vec<wire::NvmlReading>,
-}
+#[cfg(test)]
+mod tests {
+    use jouletree_meter::{Anchor, Quality};
+    use jouletree_model::Device;
 
-impl Round {
-    fn has(&self, sensor: u16) -> bool {
-        self.sensors.contains(&sensor)
-    }
+    use super::*;
 
-    fn begin(&mut self, sample: &Sample) {
-        self.sensors.push(sample.sensor);
-        // A sensor that stamps its own readings may stamp them long ago.
-        if self.at.is_none() && !sample.flags.has(Flags::STAMPED) {
-            self.at = Some(sample.at);
+    fn sensor(class: DeviceClass) -> SensorInfo {
+        SensorInfo {
+            device: Device::new(class, 0),
+            domain: None,
+            source: String::new(),
+            kind: Kind::Measured,
+            range: None,
+            step: 1.0,
+            period: Nanos(1_000_000),
+            most_watts: 1e3,
+            is_slow: false,
+            quality: Quality::default(),
         }
     }
 
-    fn count(&mut self, socket: u32, part: Part, count: u64) {
-        let reading = self
-            .sockets
-            .entry(socket)
-            .or_insert_with(|| wire::RaplReading { socket, ..wire::RaplReading::default() });
-        *match part {
-            Part::Package => &mut reading.package,
-            Part::Core => &mut reading.cpu,
-            Part::Uncore => &mut reading.gpu,
-            Part::Dram => &mut reading.dram,
-        } = Some(count);
+    /// What is written of these batches of (sensor, round, flags), as (time, package, dram).
+    fn written(batches: &[&[(u16, i64, Flags)]]) -> Vec<(u64, Option<u64>, Option<u64>)> {
+        let sensors = [DeviceClass::Cpu, DeviceClass::Gpu, DeviceClass::Dram].map(sensor);
+        let (mut energy, mut samples) = (Energy::new(&sensors), Vec::new());
+        let mut write = |sample: wire::RaplSample| {
+            let [reading] = &sample.reading[..] else { panic!("{sample:?}") };
+            samples.push((sample.timestamp, reading.package, reading.dram));
+        };
+        let anchor = Anchor { mono: Mono(0), wall: Nanos(0), boot: Nanos(0) };
+        for batch in batches {
+            let sample = |(sensor, round, flags): &(u16, i64, Flags)| Sample {
+                sensor: *sensor,
+                flags: *flags,
+                at: Mono(round * 10_000_000 + i64::from(*sensor) * 40_000),
+                count: 1000 + u64::try_from(*round).unwrap(),
+            };
+            let samples = batch.iter().map(sample).collect();
+            energy.take(Batch { samples, anchors: vec![anchor], ..Batch::default() }, &mut write);
+        }
+        energy.finish(&mut write);
+        samples
     }
 
-    fn power(&mut self, index: u32, bus: &str, milliwatts: u32) {
-        self.gpus.push(wire::NvmlReading { bus_id: bus.to_owned(), power_usage: Some(milliwatts), index });
+    #[test]
+    fn no_field_is_ever_missing() {
+        let well = Flags::default();
+        let batches: [&[(u16, i64, Flags)]; 3] = [
+            // A batch may end in the middle of a round.
+            &[(0, 1, well), (1, 1, well), (2, 1, well), (0, 2, well)],
+            // Of the third and fourth round only one sensor is shown, and of the fifth a reading failed.
+            &[(2, 2, well), (2, 3, well), (0, 4, well), (0, 5, well), (2, 5, Flags::GAP)],
+            &[(0, 6, well), (1, 6, well), (2, 6, well)],
+        ];
+        let counts = [(10, 1, 1), (20, 2, 2), (30, 2, 3), (40, 4, 3), (50, 5, 3), (60, 6, 3)];
+        let expected = counts.map(|(time, package, dram)| (time, Some(1000 + package), Some(1000 + dram)));
+        assert_eq!(written(&batches), expected);
     }
 
-    fn write(&mut self, anchors: &Anchors, write: &mut impl FnMut(&wire::DataSet)) {
-        let Round { at, sockets, gpus, .. } = std::mem::take(self);
-        let Some(Nanos(wall)) = at.and_then(|at| anchors.wall(at)) else { return };
-        let timestamp = u64::try_from(wall / 1_000_000).unwrap_or(0);
-        let mut part = wire::DataSet::default();
-        if !sockets.is_empty() {
-            part.rapl.push(wire::RaplSample { timestamp, reading: sockets.into_values().collect() });
-        }
-        if !gpus.is_empty() {
-            part.nvml.push(wire::NvmlSample { timestamp, reading: gpus });
-        }
-        if !part.rapl.is_empty() || !part.nvml.is_empty() {
-            write(&part);
-        }
+    #[test]
+    fn samples_begin_when_every_sensor_has_a_count_and_never_gain_a_field() {
+        let well = Flags::default();
+        let late = written(&[&[(0, 1, well), (2, 1, Flags::GAP), (0, 2, well), (2, 2, well), (0, 3, well)]]);
+        assert_eq!(late, [(20, Some(1002), Some(1002)), (30, Some(1003), Some(1002))]);
+        let dead: Vec<_> = (1..40).flat_map(|round| [(0, round, well), (2, round, Flags::GAP)]).collect();
+        let dead = written(&[&dead, &[(0, 40, well), (2, 40, well)]]);
+        assert_eq!(dead.len(), 21);
+        assert!(dead.iter().all(|(_, package, dram)| package.is_some() && dram.is_none()), "{dead:?}");
     }
 }

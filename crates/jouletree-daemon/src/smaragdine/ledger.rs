@@ -31,6 +31,13 @@ impl Account {
         self.bytes += if drawn { bytes } else { 0 };
         drawn
     }
+
+    /// So many bytes are used no more.
+    pub(super) fn give_back(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        self.ledger.0.fetch_sub(bytes, Ordering::Relaxed);
+    }
 }
 
 impl Drop for Account {
@@ -49,7 +56,10 @@ mod tests {
         let (mut first, mut second) = (ledger.open(), ledger.open());
         assert!(first.draw(MOST_BYTES - 1) && second.draw(1));
         assert!(!second.draw(1) && !first.draw(usize::MAX));
+        first.give_back(7);
+        assert!(second.draw(7) && !second.draw(1));
+        first.give_back(usize::MAX);
         drop(first);
-        assert!(second.draw(MOST_BYTES - 1) && !second.draw(1));
+        assert!(second.draw(MOST_BYTES - 8) && !second.draw(1));
     }
 }

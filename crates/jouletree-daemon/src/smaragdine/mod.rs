@@ -1,40 +1,53 @@
 //! The published Smaragdine protocol, so that its clients work with this daemon: Start, Stop, Read.
 //!
-//! Recordings are kept apart by the process that they are about. What was recorded is kept, encoded, until the same
-//! process is started again or for [`KEPT`]: an answer that gets lost can be asked for again. The protocol has no
-//! passwords and no users, so everybody who reaches the address is a stranger, and periods have the floor of strangers
-//! unless whoever started the daemon says otherwise. It cannot say how a number came to be either, so estimates are
-//! left out: energy is measured or absent.
+//! Its clients name a process when they start a recording, and often none when they stop and read it: that means what
+//! the connection started last ([`recordings`]). What was recorded is kept, encoded, until the same process is started
+//! again or for some time: an answer that gets lost can be asked for again. The protocol has no passwords and no users,
+//! so everybody who reaches the address is a stranger, and periods have the floor of strangers unless whoever started
+//! the daemon says otherwise; recordings of one user of this machine are not shown to another ([`owner`]). It cannot say
+//! how a number came to be either, so estimates are left out: energy is measured or absent.
 
+mod book;
+mod clock;
 mod energy;
+mod gpu_power;
 mod ledger;
 mod machine;
+mod owner;
 mod recording;
+mod recordings;
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use jouletree_meter::Roots;
 use jouletree_meter::sampler::Options;
 use jouletree_meter::station::Station;
-use jouletree_model::Nanos;
+use jouletree_model::{DeviceClass, Nanos};
+use tonic::metadata::{Ascii, MetadataValue};
 use tonic::{Request, Response, Status};
 
+use crate::config::Limits;
+use crate::connection::Caller;
 use crate::policy::FLOOR;
 use crate::serve::{LARGEST_REQUEST, ServeError};
 use crate::wire::smaragdine as wire;
 use crate::wire::smaragdine::sampler_server::{Sampler, SamplerServer};
+use gpu_power::GpuPower;
 use ledger::Ledger;
-use recording::Recording;
+use owner::Owner;
+use recording::{Means, Recording};
+use recordings::{Client, Full, Recordings};
 
-/// How long a recording is kept that nobody starts anew.
-pub const KEPT: Duration = Duration::from_secs(600);
 /// The period where a client does not say, in milliseconds.
 const PERIOD: u64 = 4;
-/// So many processes are recorded or kept at once.
-const MOST: usize = 32;
+/// Clients of gRPC refuse answers of more than 4 MiB unless they are told otherwise. A few bytes go around the data.
+const LARGEST_ANSWER: usize = (4 << 20) - 64;
+/// The header of a request by which a client says how large an answer it takes, in bytes.
+const TAKES: &str = "jouletree-largest-answer";
+/// The header of an answer that says one of how many samples there are in it.
+const ONE_OF: &str = "jouletree-one-of";
 
 /// How the Smaragdine protocol is served. It has no authentication: whoever reaches the address may use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,53 +70,58 @@ impl SmaragdineConfig {
 }
 
 /// The service. It must be made inside of a runtime.
-pub(crate) fn service(station: Station, roots: Roots, fast: bool) -> SamplerServer<SamplerService> {
-    let recordings = Arc::new(Recordings::default());
-    tokio::spawn(tidy(Arc::downgrade(&recordings)));
-    let service = SamplerService { station, roots, fast, recordings, ledger: Ledger::default() };
+pub(crate) fn service(
+    station: Station,
+    roots: Roots,
+    fast: bool,
+    limits: &Limits,
+) -> SamplerServer<SamplerService> {
+    let recordings = Arc::new(Mutex::new(Recordings::default()));
+    let times = (limits.recording_kept_for, limits.recording_unattended_for);
+    tokio::spawn(tidy(Arc::downgrade(&recordings), times));
+    let (gpus, ledger) = (OnceLock::new(), Ledger::default());
+    let service = SamplerService { station, roots, fast, recordings, gpus, ledger };
     SamplerServer::new(service).max_decoding_message_size(LARGEST_REQUEST).max_encoding_message_size(usize::MAX)
 }
-
-/// Recordings by process; `None` is the machine.
-type Recordings = Mutex<HashMap<Option<u32>, Recording>>;
 
 #[derive(Debug)]
 pub(crate) struct SamplerService {
     station: Station,
     roots: Roots,
     fast: bool,
-    recordings: Arc<Recordings>,
+    recordings: Arc<Mutex<Recordings>>,
+    gpus: OnceLock<GpuPower>,
     ledger: Ledger,
 }
 
 #[tonic::async_trait]
 impl Sampler for SamplerService {
     async fn start(&self, request: Request<wire::StartRequest>) -> Result<Response<wire::StartResponse>, Status> {
+        let client = self.client(&request).await?;
         let request = request.into_inner();
         let pid = process(request.pid)?;
         let period = granted(request.period, self.fast);
         // Twice is once, as published.
-        if self.lock().get(&pid).is_some_and(Recording::is_running) {
+        if self.lock().is_running(&client, pid) {
             return Ok(Response::new(wire::StartResponse {}));
         }
-        let (station, roots, ledger) = (self.station.clone(), self.roots.clone(), self.ledger.clone());
-        let recording =
-            tokio::task::spawn_blocking(move || Recording::start(&station, roots, pid, period, ledger)).await;
+        let full = |Full(count)| {
+            Status::resource_exhausted(format!("{count} processes are being recorded already; stop some of them"))
+        };
+        self.lock().make_room(&client, pid).map_err(full)?;
+        let means = self.means();
+        let recording = tokio::task::spawn_blocking(move || Recording::start(means, pid, period)).await;
         let recording = recording.map_err(|_| Status::internal("the recording could not begin"))??;
         let mut recordings = self.lock();
-        if !recordings.contains_key(&pid) && recordings.len() >= MOST {
-            return Err(Status::resource_exhausted(format!(
-                "{MOST} processes are recorded or kept already; try again in {} minutes",
-                KEPT.as_secs() / 60
-            )));
-        }
-        recordings.insert(pid, recording);
+        recordings.make_room(&client, pid).map_err(full)?;
+        recordings.add(&client, pid, recording);
         Ok(Response::new(wire::StartResponse {}))
     }
 
     async fn stop(&self, request: Request<wire::StopRequest>) -> Result<Response<wire::StopResponse>, Status> {
+        let client = self.client(&request).await?;
         let pid = process(request.into_inner().pid)?;
-        let end = self.lock().get(&pid).map(Recording::stop);
+        let end = self.lock().stop(&client, pid).map(Recording::stop);
         if let Some(mut end) = end {
             // What happened until now is there when this answers; a recording that died has said all it can.
             let _ = end.changed().await;
@@ -112,26 +130,60 @@ impl Sampler for SamplerService {
     }
 
     async fn read(&self, request: Request<wire::ReadRequest>) -> Result<Response<wire::ReadResponse>, Status> {
+        let client = self.client(&request).await?;
+        let takes = takes(request.metadata().get(TAKES))?;
         let pid = process(request.into_inner().pid)?;
-        let recordings = self.lock();
-        let Some(recording) = recordings.get(&pid) else {
-            return Err(Status::not_found("nothing was recorded for this process; call Start and Stop first"));
+        let written = match self.lock().read(&client, pid) {
+            Some(recording) => recording.written(),
+            // Who names no process and has nothing asks for what there is: nothing.
+            None if pid.is_none() => None,
+            None => {
+                return Err(Status::not_found("nothing was recorded for this process; call Start and Stop first"));
+            }
         };
-        let (data, left_out) = recording.data();
+        let fitted = tokio::task::spawn_blocking(move || written.map(|written| written.within(takes))).await;
+        let (data, one_of) =
+            fitted.map_err(|_| Status::internal("the answer could not be made"))?.unwrap_or_default();
         let mut response = Response::new(wire::ReadResponse { data: Some(data) });
-        if left_out > 0
-            && let Ok(count) = left_out.to_string().parse()
+        if one_of > 1
+            && let Ok(count) = one_of.to_string().parse()
         {
-            response.metadata_mut().insert("jouletree-samples-left-out", count);
+            response.metadata_mut().insert(ONE_OF, count);
         }
         Ok(response)
     }
 }
 
 impl SamplerService {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Option<u32>, Recording>> {
+    fn lock(&self) -> MutexGuard<'_, Recordings> {
         self.recordings.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Who calls.
+    async fn client<T>(&self, request: &Request<T>) -> Result<Client, Status> {
+        let caller = Caller::of(request)?;
+        caller.note_call();
+        let (line, proc) = (caller.line.clone(), self.roots.proc.clone());
+        let owner = tokio::task::spawn_blocking(move || Owner::of(&line, &proc)).await;
+        let unknown =
+            |error| Status::unavailable(format!("the caller cannot be looked up: {error}; try again later"));
+        let owner = owner.map_err(|_| Status::internal("the caller could not be looked up"))?.map_err(unknown)?;
+        Ok(Client { owner, line: caller.line })
+    }
+
+    fn means(&self) -> Means {
+        let has_gpu = self.station.sensors().iter().any(|info| info.device.class() == DeviceClass::Gpu);
+        let gpus = has_gpu.then(|| self.gpus.get_or_init(|| GpuPower::start(&self.roots)).reader());
+        Means { station: self.station.clone(), roots: self.roots.clone(), gpus, account: self.ledger.open() }
+    }
+}
+
+/// How large an answer a client takes.
+#[allow(clippy::result_large_err, reason = "this is how services refuse")]
+fn takes(header: Option<&MetadataValue<Ascii>>) -> Result<usize, Status> {
+    let Some(header) = header else { return Ok(LARGEST_ANSWER) };
+    let bytes = header.to_str().ok().and_then(|text| text.parse().ok());
+    bytes.ok_or_else(|| Status::invalid_argument(format!("`{TAKES}` must be a number of bytes")))
 }
 
 fn process(pid: Option<u64>) -> Result<Option<u32>, Status> {
@@ -145,14 +197,13 @@ fn granted(milliseconds: Option<u64>, fast: bool) -> Nanos {
     Nanos(wanted).clamp(floor, Options::LONGEST)
 }
 
-/// Forgets what nobody has asked for.
-async fn tidy(recordings: Weak<Recordings>) {
-    let mut minute = tokio::time::interval(Duration::from_secs(60));
+/// Ends and forgets what was left alone.
+async fn tidy(recordings: Weak<Mutex<Recordings>>, (kept_for, unattended_for): (Duration, Duration)) {
+    let mut interval = tokio::time::interval(kept_for.min(unattended_for).min(Duration::from_secs(60)) / 2);
     loop {
-        minute.tick().await;
+        interval.tick().await;
         let Some(recordings) = recordings.upgrade() else { return };
-        let mut recordings = recordings.lock().unwrap_or_else(PoisonError::into_inner);
-        recordings.retain(|_, recording| !recording.is_older_than(KEPT));
+        recordings.lock().unwrap_or_else(PoisonError::into_inner).tidy(kept_for, unattended_for);
     }
 }
 

@@ -1,21 +1,23 @@
-//! One recording: a thread that looks at the machine, the process tree and the meters until it is stopped.
+//! One recording: a thread that looks at the machine, the process tree and the meters until it is stopped or the
+//! processes have ended.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use jouletree_meter::Roots;
 use jouletree_meter::share::{Tree, WatchError};
-use jouletree_meter::station::{Next, Session, SessionError, Station, Watch};
+use jouletree_meter::station::{Batch, Next, Session, SessionError, Station, Watch};
 use jouletree_model::Nanos;
-use prost::Message;
 use tokio::sync::watch;
 use tonic::Status;
 
+use super::book::{Book, Kind, Written};
+use super::clock::now;
 use super::energy::Energy;
-use super::ledger::{Account, Ledger};
+use super::gpu_power::PowerReader;
+use super::ledger::Account;
 use super::machine::{Cpus, tasks};
 use crate::policy::FLOOR;
 use crate::wire::smaragdine as wire;
@@ -35,22 +37,25 @@ pub(super) struct Recording {
 #[derive(Debug)]
 struct Done {
     at: Instant,
-    data: Bytes,
-    left_out: u64,
-    _account: Account,
+    written: Arc<Written>,
+}
+
+/// What a recording needs.
+pub(super) struct Means {
+    pub(super) station: Station,
+    pub(super) roots: Roots,
+    pub(super) gpus: Option<PowerReader>,
+    pub(super) account: Account,
 }
 
 impl Recording {
     /// Begins one. It blocks until the station has begun, too.
-    pub(super) fn start(
-        station: &Station,
-        roots: Roots,
-        pid: Option<u32>,
-        period: Nanos,
-        ledger: Ledger,
-    ) -> Result<Recording, Status> {
+    #[allow(clippy::result_large_err, reason = "this is how services refuse")]
+    pub(super) fn start(means: Means, pid: Option<u32>, period: Nanos) -> Result<Recording, Status> {
+        let Means { station, roots, gpus, account } = means;
         let tree = pid.map(|pid| Tree::watch(&roots, pid)).transpose().map_err(|error| match error {
             WatchError::NoProcess(_) => Status::not_found(error.to_string()),
+            WatchError::Unreadable(..) => Status::unavailable(error.to_string()),
             other => Status::failed_precondition(other.to_string()),
         })?;
         let cpus = Cpus::open(&roots).map_err(|error| Status::failed_precondition(error.to_string()))?;
@@ -58,26 +63,25 @@ impl Recording {
         let session = station
             .watch(Watch { pid: None, period, grid: (period >= FLOOR).then_some(FLOOR) })
             .map_err(failed)?;
-        let energy = Energy::new(&session.ending().sensors, &roots);
+        let energy = Energy::new(&session.ending().sensors);
         let (stop, done) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(None)));
         let (ending, end) = watch::channel(());
-        let book = Book { data: Vec::new(), left_out: 0, account: ledger.open() };
         let (theirs, result) = (stop.clone(), done.clone());
         let spawned = thread::Builder::new().name("smaragdine".to_owned()).spawn(move || {
             // Dropped at the end, whatever happens.
             let _ending = ending;
             let period = Duration::from_nanos(period.0.unsigned_abs());
-            let mut recorder = Recorder { roots, tree, cpus, session, energy, book };
+            let mut recorder = Recorder { roots, tree, cpus, session, energy, gpus, book: Book::open(account) };
             recorder.run(period, &theirs);
-            let Book { data, left_out, account } = recorder.book;
-            let finished = Done { at: Instant::now(), data: data.into(), left_out, _account: account };
-            *result.lock().unwrap_or_else(PoisonError::into_inner) = Some(finished);
+            let written = Arc::new(recorder.book.close());
+            *result.lock().unwrap_or_else(PoisonError::into_inner) = Some(Done { at: Instant::now(), written });
+            theirs.store(true, Ordering::Release);
         });
         spawned.map_err(|error| Status::unavailable(format!("the system gives no thread: {error}")))?;
         Ok(Recording { stop, end, done })
     }
 
-    /// Whether it was not stopped yet.
+    /// Whether it was not stopped yet and has not ended by itself.
     pub(super) fn is_running(&self) -> bool {
         !self.stop.load(Ordering::Acquire)
     }
@@ -88,16 +92,18 @@ impl Recording {
         self.end.clone()
     }
 
-    /// What was recorded, an encoded `DataSet`, and how many samples found no room. Nothing while it runs.
-    pub(super) fn data(&self) -> (Bytes, u64) {
-        let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        done.as_ref().map(|done| (done.data.clone(), done.left_out)).unwrap_or_default()
+    /// What was recorded; nothing while it runs.
+    pub(super) fn written(&self) -> Option<Arc<Written>> {
+        self.lock().as_ref().map(|done| done.written.clone())
     }
 
     /// Whether it was done so long ago.
     pub(super) fn is_older_than(&self, age: Duration) -> bool {
-        let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        done.as_ref().is_some_and(|done| done.at.elapsed() > age)
+        self.lock().as_ref().is_some_and(|done| done.at.elapsed() > age)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Done>> {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -107,29 +113,13 @@ impl Drop for Recording {
     }
 }
 
-/// What was recorded so far. Messages that follow each other are one message, so each sample is encoded as it comes.
-struct Book {
-    data: Vec<u8>,
-    left_out: u64,
-    account: Account,
-}
-
-impl Book {
-    fn write(&mut self, part: &wire::DataSet) {
-        match self.account.draw(part.encoded_len()) {
-            // A vector grows as it needs to, so there is room.
-            true => drop(part.encode(&mut self.data)),
-            false => self.left_out += 1,
-        }
-    }
-}
-
 struct Recorder {
     roots: Roots,
     tree: Option<Tree>,
     cpus: Cpus,
     session: Session,
     energy: Energy,
+    gpus: Option<PowerReader>,
     book: Book,
 }
 
@@ -137,17 +127,15 @@ impl Recorder {
     fn run(&mut self, period: Duration, stop: &AtomicBool) {
         let mut deadline = Instant::now();
         let mut looked = deadline;
-        while !stop.load(Ordering::Acquire) {
-            if !self.tree.as_ref().is_some_and(Tree::is_over) {
-                self.look();
-            }
+        while !stop.load(Ordering::Acquire) && !self.tree.as_ref().is_some_and(Tree::is_over) {
+            self.look();
             if looked.elapsed() >= LOOK {
                 looked = Instant::now();
                 if let Some(tree) = &mut self.tree {
                     tree.look();
                 }
                 while let Next::Batch(batch) = self.session.next(Duration::ZERO) {
-                    self.energy.take(batch, |part| self.book.write(part));
+                    self.take(batch);
                 }
             }
             // Deadlines that were missed are skipped.
@@ -158,30 +146,38 @@ impl Recorder {
         let until = Instant::now() + Duration::from_secs(5);
         while Instant::now() < until {
             match self.session.next(LOOK) {
-                Next::Batch(batch) => self.energy.take(batch, |part| self.book.write(part)),
+                Next::Batch(batch) => self.take(batch),
                 Next::NothingYet => {}
                 Next::Ended => break,
             }
         }
+        let book = &mut self.book;
+        self.energy.finish(|sample| write_energy(book, sample));
+    }
+
+    fn take(&mut self, batch: Batch) {
+        let book = &mut self.book;
+        self.energy.take(batch, |sample| write_energy(book, sample));
     }
 
     fn look(&mut self) {
-        let mut part = wire::DataSet::default();
         let timestamp = now();
         if let Ok(reading) = self.cpus.read() {
-            part.cpu.push(wire::CpuSample { timestamp, reading });
+            let cpu = vec![wire::CpuSample { timestamp, reading }];
+            self.book.write(Kind::Cpu, &wire::DataSet { cpu, ..wire::DataSet::default() });
         }
         if let Some(tree) = &self.tree {
             let timestamp = now();
             let reading = tree.processes().flat_map(|pid| tasks(&self.roots, pid)).collect();
-            part.process.push(wire::ProcessSample { timestamp, reading });
+            let process = vec![wire::ProcessSample { timestamp, reading }];
+            self.book.write(Kind::Process, &wire::DataSet { process, ..wire::DataSet::default() });
         }
-        self.book.write(&part);
+        if let Some(sample) = self.gpus.as_mut().and_then(PowerReader::take) {
+            self.book.write(Kind::Nvml, &wire::DataSet { nvml: vec![sample], ..wire::DataSet::default() });
+        }
     }
 }
 
-/// Milliseconds since the epoch.
-fn now() -> u64 {
-    let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+fn write_energy(book: &mut Book, sample: wire::RaplSample) {
+    book.write(Kind::Rapl, &wire::DataSet { rapl: vec![sample], ..wire::DataSet::default() });
 }

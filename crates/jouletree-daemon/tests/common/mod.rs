@@ -37,16 +37,26 @@ pub struct Daemon {
 
 impl Daemon {
     pub fn start(change: impl FnOnce(&mut Config, &Path)) -> Daemon {
+        Daemon::start_with(Vec::new(), Roots::default(), change)
+    }
+
+    /// The same with more sensors, on a machine whose files are elsewhere.
+    pub fn start_with(
+        others: Vec<Box<dyn Sensor>>,
+        roots: Roots,
+        change: impl FnOnce(&mut Config, &Path),
+    ) -> Daemon {
         let folder = tempfile::tempdir().unwrap();
         std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
         let fake = Fake::new(folder.path(), Layout::OneSocket, &"package-0: 60W".parse().unwrap()).unwrap();
         let sys = Roots { sys: folder.path().to_owned(), ..Roots::default() };
         let found = powercap::discover(&sys);
-        let sensors: Vec<Box<dyn Sensor>> = found.into_iter().filter_map(|found| found.sensor.ok()).collect();
+        let mut sensors: Vec<Box<dyn Sensor>> = found.into_iter().filter_map(|found| found.sensor.ok()).collect();
         assert!(!sensors.is_empty());
+        sensors.extend(others);
         let player = Player::start(fake);
-        let station = Station::start(sensors, &Roots::default(), Options::default()).unwrap();
-        let mut config = Config::default();
+        let station = Station::start(sensors, &roots, Options::default()).unwrap();
+        let mut config = Config { roots, ..Config::default() };
         config.socket.path = folder.path().join("run/daemon.sock");
         change(&mut config, folder.path());
         let (stop, stopped) = oneshot::channel();

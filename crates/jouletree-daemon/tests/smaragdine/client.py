@@ -30,14 +30,18 @@ def protocol():
 
 def main(address, pid, period, seconds):
     messages, services = protocol()
-    channel = grpc.insecure_channel(address, options=[("grpc.max_receive_message_length", -1)])
+    channel = grpc.insecure_channel(address)
     sampler = services.SamplerStub(channel)
+    # As published clients do: a process is named at the start and nowhere else.
     sampler.Start(messages.StartRequest(pid=pid, period=period))
     time.sleep(seconds)
-    running = sampler.Read(messages.ReadRequest(pid=pid)).data
-    sampler.Stop(messages.StopRequest(pid=pid))
-    data = sampler.Read(messages.ReadRequest(pid=pid)).data
-    again = sampler.Read(messages.ReadRequest(pid=pid)).data
+    running = sampler.Read(messages.ReadRequest()).data
+    sampler.Stop(messages.StopRequest())
+    data = sampler.Read(messages.ReadRequest()).data
+    again = sampler.Read(messages.ReadRequest()).data
+    sampler.Stop(messages.StopRequest())
+    after = sampler.Read(messages.ReadRequest()).data
+    fields = [reading.HasField(name) for sample in data.rapl for reading in sample.reading for name in ("package", "dram")]
     packages = [reading.package for sample in data.rapl for reading in sample.reading if reading.socket == 0]
     print(
         json.dumps(
@@ -45,6 +49,8 @@ def main(address, pid, period, seconds):
                 "running_bytes": running.ByteSize(),
                 "bytes": data.ByteSize(),
                 "again_bytes": again.ByteSize(),
+                "after_bytes": after.ByteSize(),
+                "missing": fields.count(False),
                 "rapl": len(data.rapl),
                 "microjoules": packages[-1] - packages[0],
                 "milliseconds": data.rapl[-1].timestamp - data.rapl[0].timestamp,

@@ -69,6 +69,11 @@ impl Gpu {
         self.library.device(self.index)?.pci_info().map(|pci| pci.bus_id).map_err(failed_reading)
     }
 
+    /// Its power in milliwatts, as its driver shows it. It may block for as long as the driver likes.
+    pub fn power_milliwatts(&self) -> Result<u64, ReadError> {
+        self.read(Quantity::Usage)
+    }
+
     /// More watts than this it is not allowed to draw for long.
     pub(super) fn limit_milliwatts(&self) -> Result<u32, ReadError> {
         self.library.device(self.index)?.enforced_power_limit().map_err(failed_reading)

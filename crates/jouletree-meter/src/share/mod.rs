@@ -40,7 +40,7 @@ pub use cut::Cut;
 pub use idle::IdleLearner;
 pub use machine::{CpuTicks, Machine, SocketTicks};
 pub use meter::{ShareMeter, ShareSample};
-pub use process::began;
+pub use process::{began, is_gone};
 pub use source::{Source, TreeTime};
 pub use split::{Increment, Policy, Split, split};
 pub use tree::{Discovery, Tree, WatchError};

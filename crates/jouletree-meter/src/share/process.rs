@@ -1,6 +1,9 @@
 //! One line about a process or a thread, as the kernel writes it in `stat`.
 
+use std::io;
 use std::path::Path;
+
+use rustix::io::Errno;
 
 use super::kept::number;
 
@@ -56,10 +59,20 @@ impl ProcessLine {
 }
 
 /// When a process began, in ticks since the machine did; `None` when there is none, or when it has ended. A number that
-/// is used again has another beginning.
-pub fn began(proc: &Path, pid: u32) -> Option<u64> {
-    let text = std::fs::read(proc.join(pid.to_string()).join("stat")).ok()?;
-    ProcessLine::parse(&text).filter(|line| line.pid == pid && !line.is_zombie).map(|line| line.began)
+/// is used again has another beginning. Fails where the system does not let anybody look, as without file descriptors.
+pub fn began(proc: &Path, pid: u32) -> io::Result<Option<u64>> {
+    let text = match std::fs::read(proc.join(pid.to_string()).join("stat")) {
+        Ok(text) => text,
+        Err(error) if is_gone(&error) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let line = ProcessLine::parse(&text).filter(|line| line.pid == pid && !line.is_zombie);
+    Ok(line.map(|line| line.began))
+}
+
+/// Whether the files of a process cannot be read because there is no such process.
+pub fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(Errno::SRCH.raw_os_error())
 }
 
 #[cfg(test)]

@@ -7,12 +7,15 @@
 //! process is never mistaken; where files are not the kernel's, the time of the beginning tells.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
 
 use jouletree_model::Nanos;
+use rustix::io::Errno;
 
 use super::kept::NumberedDirectory;
 use super::member::Member;
+use super::process::is_gone;
 use crate::Roots;
 
 /// How descendants are found.
@@ -30,15 +33,44 @@ pub enum WatchError {
     /// There is none.
     #[error("there is no process {0}; `ps` lists those that run")]
     NoProcess(u32),
+    /// It cannot be looked at.
+    #[error("process {0} cannot be looked at: {1}; {remedy}", remedy = remedy(.1))]
+    Unreadable(u32, io::Error),
     /// It is this one.
     #[error("process {0} is the monitor itself, which is never part of what it watches; give another process")]
     Monitor(u32),
     /// The processes cannot be seen at all.
     #[error("{0}: {1}; mount the process file system: mount -t proc proc /proc")]
-    NoProcesses(PathBuf, std::io::Error),
+    NoProcesses(PathBuf, io::Error),
     /// The processor time of the machine cannot be read.
     #[error("{0}: {1}")]
     NoMachine(PathBuf, crate::ReadError),
+}
+
+fn no_processes(roots: &Roots, pid: u32, error: io::Error) -> WatchError {
+    match has_no_descriptors(&error) {
+        true => WatchError::Unreadable(pid, error),
+        false => WatchError::NoProcesses(roots.proc.clone(), error),
+    }
+}
+
+fn not_watched(pid: u32, error: io::Error) -> WatchError {
+    match is_gone(&error) {
+        true => WatchError::NoProcess(pid),
+        false => WatchError::Unreadable(pid, error),
+    }
+}
+
+fn has_no_descriptors(error: &io::Error) -> bool {
+    [Errno::MFILE, Errno::NFILE].iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+/// What to do about a process that cannot be looked at.
+fn remedy(error: &io::Error) -> &'static str {
+    match has_no_descriptors(error) {
+        true => "raise the limit of open files (ulimit -n, or LimitNOFILE= of a unit), or try again later",
+        false => "try again as the user of the process, or as root",
+    }
 }
 
 /// A process and its descendants.
@@ -62,13 +94,13 @@ pub struct Tree {
 impl Tree {
     /// Watches the process `pid` and all its descendants from now on.
     pub fn watch(roots: &Roots, pid: u32) -> Result<Tree, WatchError> {
-        let everyone = NumberedDirectory::open(&roots.proc)
-            .map_err(|error| WatchError::NoProcesses(roots.proc.clone(), error.into()))?;
+        let everyone =
+            NumberedDirectory::open(&roots.proc).map_err(|error| no_processes(roots, pid, error.into()))?;
         let monitor = monitor_in(roots);
         if pid == monitor {
             return Err(WatchError::Monitor(pid));
         }
-        let root = Member::open(&roots.proc, pid).map_err(|_| WatchError::NoProcess(pid))?;
+        let root = Member::open(&roots.proc, pid).map_err(|error| not_watched(pid, error.into()))?;
         let discovery = match root.tasks.file(pid, "children") {
             Ok(_) => Discovery::Children,
             Err(_) => Discovery::Parents,

@@ -176,6 +176,13 @@ fn what_cannot_be_watched_says_why() {
     assert!(matches!(Tree::watch(&fake.roots(), 11), Err(WatchError::NoProcess(11))));
     let this = Tree::watch(&Roots::default(), std::process::id());
     assert!(matches!(this, Err(WatchError::Monitor(_))));
+    // A file that is there and cannot be opened, for whatever reason, does not mean that there is no process.
+    let stat = fake.roots().proc.join("10/stat");
+    std::fs::remove_file(&stat).unwrap();
+    std::os::unix::fs::symlink(&stat, &stat).unwrap();
+    assert!(matches!(Tree::watch(&fake.roots(), 10), Err(WatchError::Unreadable(10, _))));
+    let many = WatchError::Unreadable(10, rustix::io::Errno::MFILE.into()).to_string();
+    assert!(many.contains("process 10 cannot be looked at") && many.contains("ulimit -n"), "{many}");
 }
 
 #[test]

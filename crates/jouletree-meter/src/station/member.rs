@@ -83,9 +83,10 @@ impl Member {
             return self.batch.samples.push(sample);
         }
         let stretch = stretch(self.grid, round);
-        if self.grid.is_some() && std::mem::replace(&mut due.seen, stretch.max(due.seen)) >= stretch {
+        if self.grid.is_some() && stretch <= due.seen {
             return;
         }
+        due.seen = stretch;
         // Where nobody else reads more often, every reading is meant for this session, on time or not.
         let slack = if self.period <= period { self.period.0 / 2 } else { 0 };
         if round.0.saturating_add(slack) < due.from.0 {

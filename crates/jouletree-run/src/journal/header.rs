@@ -104,6 +104,12 @@ impl RecordingHeader {
         RecordingHeader { share_source: source, ..self }
     }
 
+    /// The same of another machine, of which nothing but its name is known, and which began at an instant of its own clocks.
+    pub fn of_another(self, name: String, began: Anchor) -> RecordingHeader {
+        let host = HostFacts { name: Some(name), ..HostFacts::default() };
+        RecordingHeader { host, began_ns: began.wall.0, began_mono_ns: began.mono.0, ..self }
+    }
+
     /// Reads the header of the recording in a folder.
     pub(crate) fn read(run: &Path) -> Result<RecordingHeader, RunError> {
         let path = run.join(HEADER);
@@ -179,7 +185,7 @@ pub(crate) fn lock(run: &Path, header: &RecordingHeader) -> Result<File, RunErro
 
 /// When a process of this machine was started that has not ended.
 fn started(pid: u32) -> Option<u64> {
-    began(Path::new("/proc"), pid)
+    began(Path::new("/proc"), pid).ok().flatten()
 }
 
 fn text(path: impl AsRef<Path>) -> Option<String> {

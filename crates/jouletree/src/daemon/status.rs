@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use jouletree_daemon::SocketPlace;
-use jouletree_daemon::client::{Address, Client};
+use jouletree_daemon::client::Client;
 use jouletree_daemon::wire::{sensor_from, stats_from, v1};
 use jouletree_model::Nanos;
 use serde_json::json;
 
+use crate::daemon_place::{DaemonPlace, NetworkArgs};
 use crate::print;
 
 #[derive(Args)]
@@ -18,6 +19,11 @@ pub struct StatusArgs {
     /// The daemon's socket
     #[arg(long, value_name = "PATH", default_value = SocketPlace::PATH)]
     socket: PathBuf,
+    /// Ask a daemon of another machine instead, which serves with --listen
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "socket", value_parser = DaemonPlace::parser())]
+    address: Option<DaemonPlace>,
+    #[command(flatten)]
+    network: NetworkArgs,
     /// How the result is written
     #[arg(long, value_enum, default_value = "table")]
     format: StatusFormat,
@@ -32,7 +38,9 @@ enum StatusFormat {
 }
 
 pub fn run(arguments: &StatusArgs) -> Result<()> {
-    let status = Client::connect(&Address::Unix(arguments.socket.clone()))?.status()?;
+    let socket = || DaemonPlace::Socket(arguments.socket.clone());
+    let place = arguments.address.clone().unwrap_or_else(socket);
+    let status = Client::connect(&arguments.network.address(&place)?)?.status()?;
     match arguments.format {
         StatusFormat::Table => print(&text(&status)?),
         StatusFormat::Json => print(&format!("{:#}\n", json(&status)?)),

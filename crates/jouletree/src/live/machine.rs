@@ -31,6 +31,9 @@ pub struct MachineLiveArgs {
     /// Let other machines reach the Prometheus endpoint
     #[arg(long, requires = "prometheus", help_heading = HEADING)]
     prometheus_insecure: bool,
+    /// Answer requests by this name of the machine, too, besides addresses and `localhost`; may be repeated
+    #[arg(long, value_name = "NAME", requires = "prometheus", help_heading = HEADING)]
+    prometheus_host: Vec<String>,
     #[command(flatten)]
     otlp: OtlpArgs,
 }
@@ -49,7 +52,10 @@ impl MachineLiveArgs {
     pub fn open(&self, intensity: Option<Intensity>) -> Result<MachineOutputs> {
         let board = Board::default();
         let endpoint = match self.prometheus {
-            Some(at) => Some(Endpoint::open_guarded(at, board.clone(), self.prometheus_insecure)?),
+            Some(at) => {
+                let hosts = &self.prometheus_host;
+                Some(Endpoint::open_guarded(at, board.clone(), self.prometheus_insecure, hosts)?)
+            }
             None => None,
         };
         endpoint.iter().for_each(|endpoint| announce(endpoint, false));

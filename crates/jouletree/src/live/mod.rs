@@ -24,6 +24,9 @@ pub struct LiveArgs {
     /// is written out
     #[arg(long, value_name = "ADDR", help_heading = HEADING)]
     prometheus: Option<ListenAddress>,
+    /// Answer requests by this name of the machine, too, besides addresses and `localhost`; may be repeated
+    #[arg(long, value_name = "NAME", requires = "prometheus", help_heading = HEADING)]
+    prometheus_host: Vec<String>,
     /// Show the figures also by the names and in the units of another tool
     #[arg(long, value_name = "TOOL", value_enum, requires = "prometheus", help_heading = HEADING)]
     prometheus_aliases: Option<AliasesArg>,
@@ -63,7 +66,7 @@ impl LiveArgs {
         let aliases = self.prometheus_aliases.map(|AliasesArg::CodeCarbon| Aliases::CodeCarbon);
         let endpoint = match self.prometheus {
             Some(at) => {
-                let endpoint = Endpoint::open(at, board.clone(), aliases)?;
+                let endpoint = Endpoint::open(at, board.clone(), aliases, &self.prometheus_host)?;
                 announce(&endpoint, is_quiet);
                 Some(endpoint)
             }

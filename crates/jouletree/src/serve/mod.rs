@@ -3,6 +3,7 @@
 mod form;
 mod guard;
 mod html;
+mod listener;
 mod page;
 mod regions;
 
@@ -23,6 +24,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::carbon::CarbonArgs;
 use crate::{json, print};
 use form::Form;
+use listener::BoundedListener;
 
 const STYLE: &str = include_str!("assets/page.css");
 const SCRIPT: &str = include_str!("assets/page.js");
@@ -77,7 +79,7 @@ async fn serve(address: SocketAddr, first: Arc<Form>) -> Result<()> {
     let listen = |kind| signal(kind).context("the system refuses to deliver signals");
     let (mut interrupted, mut terminated) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
     print(&format!("http://{address}/ answers until Ctrl-C\n"))?;
-    let served = axum::serve(listener, routes(address.ip(), first)).into_future();
+    let served = axum::serve(BoundedListener::new(listener), routes(address.ip(), first)).into_future();
     tokio::select! {
         outcome = served => outcome.context("cannot serve any more"),
         _ = interrupted.recv() => Ok(()),

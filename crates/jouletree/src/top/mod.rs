@@ -9,6 +9,8 @@ mod gauge;
 mod history;
 mod input;
 mod json;
+mod keyboard;
+mod keys;
 mod ledger;
 mod lines;
 mod output;
@@ -36,6 +38,8 @@ use crate::signals;
 
 /// How long the meters are waited for before keys are looked at again.
 const TURN: Duration = Duration::from_millis(50);
+/// How long a signal that ends this program may take, whatever holds it up.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Shows power until the user, the command or the count ends it; what to exit with.
 pub fn run(arguments: &TopArgs) -> Result<u8> {
@@ -48,7 +52,7 @@ pub fn run(arguments: &TopArgs) -> Result<u8> {
     }
     // A command's signals are passed on; without one they are ours.
     let (mut command, signals) = match arguments.command.as_slice() {
-        [] => (None, Some(signals::listen_to_all()?)),
+        [] => (None, Some(signals::listen_or_end(PATIENCE)?)),
         words => (Some(Command::hold(words)?), None),
     };
     let is_stopped = || signals.as_ref().is_some_and(|signals| signals.try_recv().is_ok());
@@ -60,18 +64,23 @@ pub fn run(arguments: &TopArgs) -> Result<u8> {
     }
     let mut code = 0;
     let mut updates = 0;
-    output.show(&watching.view())?;
+    let mut is_gone = output.show(&watching.view())? == Wish::Gone;
     loop {
+        let mut wish = if is_gone { Wish::Gone } else { Wish::GoOn };
         if watching.turn(TURN)? {
             updates += 1;
-            if output.show(&watching.view())? == Wish::End || arguments.count.is_some_and(|count| updates >= count)
-            {
+            wish = output.show(&watching.view())?;
+            let is_enough = arguments.count.is_some_and(|count| updates >= count);
+            if wish == Wish::End || (is_enough && wish != Wish::Gone) {
                 break;
             }
         }
-        let wish = output.listen(&watching.view())?;
+        if wish == Wish::GoOn {
+            wish = output.listen(&watching.view())?;
+        }
+        is_gone |= wish == Wish::Gone;
         match (&mut command, wish) {
-            (None, Wish::End | Wish::Interrupt) => break,
+            (None, Wish::End | Wish::Interrupt | Wish::Gone) => break,
             (None, Wish::GoOn) if is_stopped() || watching.is_over() => break,
             (None, Wish::GoOn) => {}
             // What runs is the user's: it is interrupted on request, and otherwise waited for.
@@ -80,6 +89,7 @@ pub fn run(arguments: &TopArgs) -> Result<u8> {
                 output = Output::Nothing;
                 eprintln!("the command goes on; Ctrl-C interrupts it");
             }
+            (Some(_), Wish::Gone) => output = Output::Nothing,
             (Some(_), Wish::GoOn) => {}
         }
         if let Some(command) = &mut command
@@ -92,7 +102,7 @@ pub fn run(arguments: &TopArgs) -> Result<u8> {
     let view = watching.end();
     // Only now may anything else be written.
     drop(output);
-    if format != TopFormat::Json {
+    if format != TopFormat::Json && !is_gone {
         crate::print(&lines::summary(&view))?;
     }
     if let Some(command) = command {

@@ -1,13 +1,13 @@
 //! Where a view goes: a screen, lines, or nowhere.
 
 use std::io::{ErrorKind, Write, stdout};
-use std::time::Duration;
 
 use anyhow::{Context, Result};
-use ratatui::crossterm::event::{self, Event};
+use rustix::io::Errno;
 
 use super::args::TopFormat;
 use super::input::{Action, Choices, action};
+use super::keyboard::Keyboard;
 use super::screen::{self, Theme};
 use super::terminal::Screen;
 use super::view::View;
@@ -19,6 +19,8 @@ pub enum Output {
     Screen {
         /// As long as this lives, it is a screen.
         screen: Box<Screen>,
+        /// Its keys.
+        keyboard: Keyboard,
         /// What the person before it chose.
         choices: Choices,
         /// How it looks.
@@ -44,6 +46,8 @@ pub enum Wish {
     End,
     /// The same, and that the command ends, too.
     Interrupt,
+    /// Nothing: the terminal is gone.
+    Gone,
 }
 
 impl Output {
@@ -51,6 +55,7 @@ impl Output {
     pub fn open(format: TopFormat) -> Result<Output> {
         Ok(match format {
             TopFormat::Screen => Output::Screen {
+                keyboard: Keyboard::open()?,
                 screen: Box::new(Screen::enter()?),
                 choices: Choices::default(),
                 theme: Theme::of_environment(),
@@ -63,9 +68,12 @@ impl Output {
     /// Shows a view, if it has something to show. A reader that has seen enough (`| head`) wants no more.
     pub fn show(&mut self, view: &View) -> Result<Wish> {
         match self {
-            Output::Screen { screen, choices, theme } => {
-                screen.draw(|frame| screen::draw(frame, view, choices, *theme))?;
-                Ok(Wish::GoOn)
+            Output::Screen { keyboard, .. } if keyboard.is_gone() => Ok(Wish::Gone),
+            Output::Screen { screen, keyboard, choices, theme } => {
+                match screen.draw(|frame| screen::draw(frame, view, choices, *theme)) {
+                    Err(_) if keyboard.is_gone() => Ok(Wish::Gone),
+                    drawn => drawn.map(|()| Wish::GoOn),
+                }
             }
             Output::Lines { .. } if view.elapsed.0 == 0 => Ok(Wish::GoOn),
             Output::Lines { is_json, incidents_from } => {
@@ -79,19 +87,19 @@ impl Output {
 
     /// What the keys say that were pressed meanwhile.
     pub fn listen(&mut self, view: &View) -> Result<Wish> {
-        let Output::Screen { choices, .. } = self else { return Ok(Wish::GoOn) };
-        let mut is_changed = false;
-        while event::poll(Duration::ZERO).context("cannot read the keyboard")? {
-            match event::read().context("cannot read the keyboard")? {
-                Event::Key(key) => match action(key) {
-                    Some(Action::Interrupt) => return Ok(Wish::Interrupt),
-                    Some(action) if choices.apply(action, view) => return Ok(Wish::End),
-                    Some(_) => is_changed = true,
-                    None => {}
-                },
-                Event::Resize(..) => is_changed = true,
-                _ => {}
+        let Output::Screen { keyboard, choices, .. } = self else { return Ok(Wish::GoOn) };
+        let pressed = keyboard.look();
+        let mut is_changed = pressed.is_resized;
+        for key in pressed.keys {
+            match action(key) {
+                Some(Action::Interrupt) => return Ok(Wish::Interrupt),
+                Some(action) if choices.apply(action, view) => return Ok(Wish::End),
+                Some(_) => is_changed = true,
+                None => {}
             }
+        }
+        if pressed.is_gone {
+            return Ok(Wish::Gone);
         }
         if is_changed { self.show(view) } else { Ok(Wish::GoOn) }
     }
@@ -102,6 +110,7 @@ fn write(text: &str) -> Result<Wish> {
     match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
         Ok(()) => Ok(Wish::GoOn),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Wish::End),
+        Err(error) if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => Ok(Wish::Gone),
         Err(error) => Err(error).context("cannot write to standard output"),
     }
 }

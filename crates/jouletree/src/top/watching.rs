@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use jouletree_meter::sampler::Stats;
 use jouletree_meter::share::Census;
 use jouletree_meter::station::{Feed, Next, Watch};
@@ -34,6 +34,12 @@ impl Watching {
     /// Finds the meters and begins to read them.
     pub fn start(arguments: &TopArgs, subject: Subject) -> Result<Watching> {
         let reader = arguments.reader.open()?;
+        if reader.remote_name().is_some() {
+            bail!(
+                "`top` shows this machine with its processes; for another one use: jouletree record --duration 60 \
+                 --daemon=HOST:PORT"
+            );
+        }
         let roots = arguments.reader.roots();
         let state = State::new(&reader.sensors()?, subject.clone(), arguments.interval);
         let session = reader.watch(Watch { pid: subject.pid, period: PERIOD, grid: None })?.feed;

@@ -7,40 +7,68 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+use rustix::termios::{Action, LocalModes, Winsize, tcflow, tcgetattr, tcsetwinsize};
 
 /// A pseudo-terminal.
 pub struct Terminal {
     ours: OwnedFd,
     theirs: OwnedFd,
     shown: Arc<Mutex<Vec<u8>>>,
+    is_closed: Arc<AtomicBool>,
+    reader: Option<JoinHandle<()>>,
 }
 
 impl Terminal {
     pub fn open(columns: u16, rows: u16) -> Terminal {
-        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
         grantpt(&ours).and_then(|()| unlockpt(&ours)).expect("it may be used");
         let name = ptsname(&ours, Vec::new()).expect("its name");
         let theirs =
             open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).expect("the other side");
-        let terminal = Terminal { ours, theirs, shown: Arc::default() };
+        let mut terminal =
+            Terminal { ours, theirs, shown: Arc::default(), is_closed: Arc::default(), reader: None };
         terminal.resize(columns, rows);
         let mut reader = File::from(terminal.ours.try_clone().expect("a copy"));
-        let shown = terminal.shown.clone();
-        // It ends with the other side.
-        thread::spawn(move || {
+        let (shown, is_closed) = (terminal.shown.clone(), terminal.is_closed.clone());
+        // It ends with the other side, or when the terminal is closed.
+        terminal.reader = Some(thread::spawn(move || {
             let mut buffer = [0; 4096];
-            while let Ok(length @ 1..) = reader.read(&mut buffer) {
+            while !is_closed.load(Ordering::Relaxed) {
+                let mut fds = [PollFd::new(&reader, PollFlags::IN)];
+                let tenth = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+                if poll(&mut fds, Some(&tenth)).unwrap_or(0) == 0 {
+                    continue;
+                }
+                let Ok(length @ 1..) = reader.read(&mut buffer) else { return };
                 shown.lock().expect("the text").extend_from_slice(&buffer[..length]);
             }
-        });
+        }));
         terminal
+    }
+
+    /// Closes it, as a window is closed: nobody holds the test's side any more.
+    pub fn close(mut self) {
+        self.stop_reading();
+    }
+
+    /// Takes nothing more of what is written to it.
+    pub fn stop_output(&self) {
+        tcflow(&self.theirs, Action::OOff).expect("it can be stopped");
+    }
+
+    fn stop_reading(&mut self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+        if let Some(reader) = self.reader.take() {
+            reader.join().expect("it ends");
+        }
     }
 
     /// Runs a command on it.

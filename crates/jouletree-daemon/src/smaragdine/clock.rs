@@ -1,0 +1,9 @@
+//! The time of day as the protocol tells it.
+
+use std::time::SystemTime;
+
+/// Milliseconds since the epoch.
+pub(super) fn now() -> u64 {
+    let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
