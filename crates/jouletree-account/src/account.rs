@@ -1,17 +1,18 @@
 //! Accounting: traces and power in, a conserved footprint out.
 
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
 use jouletree_model::{
-    Device, DeviceEnergy, EnergySeries, Footprint, Joules, Kind, Lane, Nanos, OpEnergy, PowerSpan, StageEnergy,
-    StepEnergy, TimeRange, Trace, Warning,
+    Device, DeviceEnergy, EnergySeries, Footprint, Joules, Kind, Lane, Nanos, OpEnergy, OpId, PowerSpan,
+    StageEnergy, Step, StepEnergy, TimeRange, Trace, Warning,
 };
 
 use crate::hosting::Hosting;
 use crate::paper;
 use crate::self_time::{SelfTime, active_time};
 use crate::sweep::sweep;
-use crate::tally::Tally;
+use crate::tally::{OpTally, StepTally, Tally};
 
 /// The meaning of "active at an instant".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -147,7 +148,10 @@ struct Work<'a> {
 /// What one device used.
 struct DeviceAccount {
     balance: DeviceEnergy,
-    tally: Tally,
+    /// The operations that ran on it or were charged, by their number: a trace may name many devices and operations, and
+    /// most of them have nothing to do with each other.
+    ops: Vec<(usize, OpTally)>,
+    steps: FxHashMap<Step, StepTally>,
     /// How many events ran on it; none where the energy of another device's operations is its own, too.
     events: usize,
     /// Whether operations of another device are charged with its energy.
@@ -172,7 +176,9 @@ impl Work<'_> {
             tally.forget_times();
         }
         let events = lanes.iter().map(|lane| lane.events().len()).sum();
-        DeviceAccount { balance, tally, events, is_shared }
+        let Tally { ops, steps, .. } = tally;
+        let ran = ops.into_iter().enumerate().filter(|(_, op)| op.count > 0 || op.energy > Joules::ZERO);
+        DeviceAccount { balance, ops: ran.collect(), steps, events, is_shared }
     }
 
     fn tally(
@@ -376,9 +382,10 @@ impl DeviceAccount {
 
 /// Adds what the operations and steps of all devices used in a stage.
 fn book(footprint: &mut Footprint, stage: usize, accounts: &[DeviceAccount]) {
-    for (device, DeviceAccount { tally, .. }) in accounts.iter().enumerate() {
-        let ran = footprint.ops.iter().zip(&tally.ops).filter(|(_, op)| op.count > 0 || op.energy > Joules::ZERO);
-        footprint.energies.extend(ran.map(|((id, _), op)| OpEnergy {
+    let ids: Vec<OpId> = footprint.ops.iter().map(|(id, _)| id).collect();
+    for (device, DeviceAccount { ops, steps, .. }) in accounts.iter().enumerate() {
+        let known = ops.iter().filter_map(|(number, op)| Some((*ids.get(*number)?, op)));
+        footprint.energies.extend(known.map(|(id, op)| OpEnergy {
             device,
             op: id,
             stage,
@@ -386,8 +393,7 @@ fn book(footprint: &mut Footprint, stage: usize, accounts: &[DeviceAccount]) {
             busy: op.busy,
             count: op.count,
         }));
-        let mut steps: Vec<StepEnergy> = tally
-            .steps
+        let mut steps: Vec<StepEnergy> = steps
             .iter()
             .map(|(step, tally)| StepEnergy { device, step: *step, energy: tally.energy, busy: tally.busy })
             .collect();
