@@ -1,10 +1,11 @@
 //! Accounting: traces and power in, a conserved footprint out.
 
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
 use jouletree_model::{
     Device, DeviceEnergy, EnergySeries, Footprint, Joules, Kind, Lane, Nanos, OpEnergy, OpId, PartCharge,
-    PowerSpan, StageEnergy, StepEnergy, TimeRange, Timeline, Trace, Warning,
+    PowerSpan, StageEnergy, Step, StepEnergy, TimeRange, Timeline, Trace, Warning,
 };
 
 use crate::hosting::Hosting;
@@ -12,7 +13,7 @@ use crate::paper;
 use crate::parts::{Cut, part_energies};
 use crate::self_time::{SelfTime, active_time};
 use crate::sweep::sweep;
-use crate::tally::{OpTally, Tally};
+use crate::tally::{OpTally, StepTally, Tally};
 
 /// The meaning of "active at an instant".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -167,7 +168,10 @@ struct Work<'a> {
 /// What one device used.
 struct DeviceAccount {
     balance: DeviceEnergy,
-    tally: Tally,
+    /// The operations that ran on it or were charged, by their number: a trace may name many devices and operations, and
+    /// most of them have nothing to do with each other.
+    ops: Vec<(usize, OpTally)>,
+    steps: FxHashMap<Step, StepTally>,
     /// What each operation used in each part of the program's time.
     charges: Vec<(usize, OpId, OpTally)>,
     /// How many events ran on it; none where the energy of another device's operations is its own, too.
@@ -207,7 +211,9 @@ impl Work<'_> {
             balance.unattributed += Joules((all - balance.attributed).0.max(0.0));
         }
         let events = trace.lanes.iter().filter(serves).map(|lane| lane.events().len()).sum();
-        DeviceAccount { balance, tally, charges, events, is_shared }
+        let Tally { ops, steps, .. } = tally;
+        let ran = ops.into_iter().enumerate().filter(|(_, op)| op.count > 0 || op.energy > Joules::ZERO);
+        DeviceAccount { balance, ops: ran.collect(), steps, charges, events, is_shared }
     }
 
     fn tally(
@@ -411,7 +417,8 @@ impl DeviceAccount {
 
 /// Adds what the operations and steps of all devices used in a stage.
 fn book(footprint: &mut Footprint, stage: usize, accounts: &[DeviceAccount]) {
-    for (device, DeviceAccount { tally, charges, .. }) in accounts.iter().enumerate() {
+    let ids: Vec<OpId> = footprint.ops.iter().map(|(id, _)| id).collect();
+    for (device, DeviceAccount { ops, steps, charges, .. }) in accounts.iter().enumerate() {
         footprint.charges.extend(charges.iter().map(|(part, op, charged)| PartCharge {
             part: *part,
             charged: OpEnergy {
@@ -423,8 +430,8 @@ fn book(footprint: &mut Footprint, stage: usize, accounts: &[DeviceAccount]) {
                 count: charged.count,
             },
         }));
-        let ran = footprint.ops.iter().zip(&tally.ops).filter(|(_, op)| op.count > 0 || op.energy > Joules::ZERO);
-        footprint.energies.extend(ran.map(|((id, _), op)| OpEnergy {
+        let known = ops.iter().filter_map(|(number, op)| Some((*ids.get(*number)?, op)));
+        footprint.energies.extend(known.map(|(id, op)| OpEnergy {
             device,
             op: id,
             stage,
@@ -432,8 +439,7 @@ fn book(footprint: &mut Footprint, stage: usize, accounts: &[DeviceAccount]) {
             busy: op.busy,
             count: op.count,
         }));
-        let mut steps: Vec<StepEnergy> = tally
-            .steps
+        let mut steps: Vec<StepEnergy> = steps
             .iter()
             .map(|(step, tally)| StepEnergy { device, step: *step, energy: tally.energy, busy: tally.busy })
             .collect();

@@ -17,6 +17,7 @@ mod fecom;
 mod header;
 mod knowledge;
 mod links;
+mod nesting;
 mod notebook;
 mod patch;
 mod project;

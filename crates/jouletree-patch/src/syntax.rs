@@ -5,6 +5,7 @@ use ruff_python_ast as ast;
 use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
 use ruff_text_size::Ranged;
 
+use crate::nesting::too_deep;
 use crate::tree::*;
 
 /// Python refuses programs that are nested as deeply as this; so do we, before a stack overflows.
@@ -39,6 +40,10 @@ pub(crate) fn parse(source: &str, dialect: Dialect, counts: &mut Counts) -> Resu
     if u32::try_from(source.len()).is_err() {
         return Err(Malformed { at: 0, message: "the file has 4 GB or more".to_owned() });
     }
+    // A file that Python refuses must not take gigabytes here.
+    if let Some(at) = too_deep(source, DEEPEST) {
+        return Err(Malformed { at, message: nested_too_deep() });
+    }
     let mode = match dialect {
         Dialect::Python => Mode::Module,
         Dialect::IPython => Mode::Ipython,
@@ -57,8 +62,7 @@ pub(crate) fn parse(source: &str, dialect: Dialect, counts: &mut Counts) -> Resu
     if let Some(at) = turning.too_deep {
         // To free a tree this deep would overflow the stack just as well. It is given up instead, once.
         std::mem::forget(parsed);
-        let message = format!("nested more than {DEEPEST} levels deep, which Python refuses, too");
-        return Err(error.unwrap_or(Malformed { at, message }));
+        return Err(error.unwrap_or(Malformed { at, message: nested_too_deep() }));
     }
     match error {
         Some(error) => Err(error),
@@ -67,6 +71,10 @@ pub(crate) fn parse(source: &str, dialect: Dialect, counts: &mut Counts) -> Resu
             Ok(Module { body, functions: first..counts.functions, imports: turning.imports })
         }
     }
+}
+
+fn nested_too_deep() -> String {
+    format!("nested more than {DEEPEST} levels deep, which Python refuses, too")
 }
 
 /// The parser's words in the form of our sentences.

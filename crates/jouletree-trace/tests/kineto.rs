@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use jouletree_model::{Pass, Trace};
+use jouletree_model::{DeviceClass, Pass, Trace};
 use jouletree_trace::{ReadOptions, read_trace_bytes};
 use serde_json::{Value, json};
 
@@ -249,12 +249,25 @@ fn accelerators_of_other_makers_are_devices_too() {
         complete("xpu_runtime", "zeCommandListAppendLaunchKernel", MAIN, (8, 2), json!({"correlation": 5})),
         on_device("kernel", "gemm_kernel", 30, 5),
         on_device("mtia_insight", "counter", 20, 9),
+        // Waiting is no work.
+        on_device("mtia_ccp_events", "event_wait", 40, 4),
     ]);
     let placed = placed(&trace);
     assert_eq!(placed["fc_kernel"], at("bert/pooler/aten::mm", Pass::Forward));
     assert_eq!(placed["gemm_kernel"], at("bert/pooler/aten::mm", Pass::Forward));
-    assert!(!placed.contains_key("counter"));
+    assert!(!placed.contains_key("counter") && !placed.contains_key("event_wait"));
+    let on_gpu = trace.lanes.iter().filter(|lane| trace.devices[lane.device()].class() == DeviceClass::Gpu);
+    assert_eq!(on_gpu.map(|lane| lane.events().len()).sum::<usize>(), 2);
     assert_eq!(trace.warnings, []);
     let devices: Vec<String> = trace.devices.iter().map(ToString::to_string).collect();
     assert_eq!(devices, ["host/cpu:0", "host/gpu:3"]);
+}
+
+#[test]
+fn kernels_of_the_range_profiler_are_left_out_and_named() {
+    let range = |ts: u64| complete("cuda_profiler_range", "gemm", MAIN, (ts, 5), json!({}));
+    let trace = read(&[op("aten::mm", MAIN, (1, 30), json!({})), range(40), range(50)]);
+    assert_eq!(trace.lanes.len(), 1);
+    let [warning] = &trace.warnings[..] else { panic!("{:?}", trace.warnings) };
+    assert!(warning.message.starts_with("2 kernels of CUPTI's range profiler"), "{warning}");
 }

@@ -1,6 +1,6 @@
 //! `jouletree inspect`: what a trace file is, what it holds and what is missing for accounting.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use indexmap::IndexMap;
@@ -11,6 +11,9 @@ use serde::Serialize;
 use crate::cli::{InspectArgs, InspectFormat};
 use crate::columns::{Columns, Keep};
 use crate::{Outcome, inputs, json, print, print_warnings};
+
+/// Kernels of CUPTI's range profiler, which no reader uses.
+const PROFILER_RANGES: &str = "cuda_profiler_range";
 
 /// Runs the command.
 pub fn run(arguments: &InspectArgs) -> Result<Outcome> {
@@ -213,18 +216,21 @@ fn device_rows(trace: &Trace) -> Vec<DeviceRow<'_>> {
         duration_s: holding.duration.seconds(),
         busy_s: holding.busy.seconds(),
     };
+    let mut categories: BTreeMap<&Device, Vec<CategoryRow<'_>>> = BTreeMap::new();
+    for (device, name, holding) in trace.census.categories() {
+        categories.entry(device).or_default().push(category((name, holding)));
+    }
+    let mut lanes: BTreeMap<&Device, usize> = BTreeMap::new();
+    for device in trace.lanes.iter().filter_map(|lane| trace.devices.get(lane.device())) {
+        *lanes.entry(device).or_default() += 1;
+    }
     let row = |(device, operations): (_, Holding)| DeviceRow {
         device,
-        lanes: trace.lanes.iter().filter(|lane| trace.devices.get(lane.device()) == Some(device)).count(),
+        lanes: lanes.get(device).copied().unwrap_or_default(),
         events: operations.events,
         duration_s: operations.duration.seconds(),
         busy_s: operations.busy.seconds(),
-        categories: trace
-            .census
-            .categories()
-            .filter(|(of, _, _)| *of == device)
-            .map(|(_, name, holding)| category((name, holding)))
-            .collect(),
+        categories: categories.remove(device).unwrap_or_default(),
     };
     trace.census.operations().into_iter().map(row).collect()
 }
@@ -270,6 +276,11 @@ fn missing(trace: &Trace) -> Vec<String> {
     }
     if trace.lanes.is_empty() {
         missing.push("operations: nothing in the trace ran on a device".to_owned());
+    }
+    let counts = trace.sources.iter().flat_map(|source| &source.counts);
+    let ranges: u64 = counts.filter(|count| count.category == PROFILER_RANGES).map(|count| count.events).sum();
+    if ranges > 0 {
+        missing.push(format!("kernels of CUPTI's range profiler (`{PROFILER_RANGES}`, {ranges})"));
     }
     missing
 }

@@ -686,3 +686,37 @@ fn a_hundred_thousand_lanes_of_nothing_and_of_ages_are_accounted() {
     let inspection = run(["inspect", &trace, "--format", "json"]).json();
     assert_eq!(inspection["devices"][0]["lanes"], LANES);
 }
+
+/// A trace that names thousands of GPUs, each with an operation of its own: memory goes with their sum and not with their
+/// product, which would be a gigabyte here.
+#[test]
+fn thousands_of_gpus_are_accounted_in_little_memory() {
+    const GPUS: u64 = 6_500;
+    let files = Files::new();
+    let kernel = |gpu: u64| {
+        format!(
+            r#"{{"ph":"X","cat":"kernel","name":"k{gpu}","pid":{gpu},"tid":7,"ts":{},"dur":80,"args":{{"device":{gpu},"stream":7}}}}"#,
+            BEGIN as u64 + 100 + gpu % 7
+        )
+    };
+    let trace = files.write("trace.json", kineto(&(0..GPUS).map(kernel).collect::<Vec<_>>().join(",")));
+    let power = files.write("power.csv", readings("epoch_us,device,watts", "gpu:3", "50"));
+    let limited = |arguments: &[&str]| {
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", "ulimit -v 900000; exec \"$@\"", "sh"]).arg(jouletree().get_program()).args(arguments);
+        ended(
+            shell.env("RAYON_NUM_THREADS", "2").env("MALLOC_ARENA_MAX", "2").output().expect("the command starts"),
+        )
+    };
+    let result = limited(&["account", &trace, "--power", &power, "--format", "json"]).json();
+    assert_conserved(&result);
+    assert_eq!(operations_in(&result), GPUS);
+    let inspection = limited(&["inspect", &trace, "--format", "json"]).json();
+    assert_eq!(list(&inspection, "devices").len() as u64, GPUS);
+    // Kernels that no reader uses are missing, and said to be.
+    let range =
+        r#"{"ph":"X","cat":"cuda_profiler_range","name":"gemm","pid":0,"tid":7,"ts":1772442000000200,"dur":9}"#;
+    let ranges = files.write("ranges.json", kineto(&format!("{},{range}", operator(&at(100), "80"))));
+    let text = run(["inspect", &ranges]).ok();
+    assert!(text.contains("kernels of CUPTI's range profiler (`cuda_profiler_range`, 1)"), "{text}");
+}

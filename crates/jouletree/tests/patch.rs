@@ -122,6 +122,11 @@ fn errors_name_file_line_and_column_and_write_nothing() {
     assert_eq!(ran.code, 1);
     assert!(ran.stderr.starts_with(&format!("error: {program}:3:0: ")), "{}", ran.stderr);
     assert_eq!(names(Path::new(&program).parent().expect("a folder")), ["bad.py"]);
+    // A million brackets are refused before anything is parsed.
+    let nested = format!("x = {}1{}\n", "(".repeat(1_000_000), ")".repeat(1_000_000));
+    let deep = files.write("deep.py", nested);
+    let ran = run(["patch", &deep]);
+    assert!(ran.code == 1 && ran.stderr.contains("nested more than 5000 levels deep"), "{}", ran.stderr);
     let missing = run(["patch", &files.path("none.py")]);
     assert!(missing.code == 1 && missing.stderr.contains("none.py"), "{}", missing.stderr);
 }

@@ -158,6 +158,11 @@ fn category(name: &str) -> Category {
 }
 
 const MODULE_CALL: &[u8] = b"nn.Module: ";
+/// Work of Meta's accelerators, and the name of what only waits there.
+const MTIA: &[u8] = b"mtia_ccp_events";
+const MTIA_WAIT: &[u8] = b"event_wait";
+/// Kernels that CUPTI's range profiler runs one by one, some of them again and again, to count events in them.
+const PROFILER_RANGES: &str = "cuda_profiler_range";
 
 impl Recording {
     pub(crate) fn new(file: &str, takes_census: bool) -> Recording {
@@ -249,13 +254,17 @@ impl Recording {
         let Some((start, end)) = self.rejects.extent(event, offset) else {
             return self.counter.count((gpu, category_name));
         };
-        let is_operation = matches!(category, Category::Host(HostSort::Operator) | Category::Gpu(_));
+        // A queue that waits for another does no work.
+        let is_waiting = gpu.is_some() && event.category.bytes == MTIA && event.name.bytes == MTIA_WAIT;
+        let is_operation =
+            !is_waiting && matches!(category, Category::Host(HostSort::Operator) | Category::Gpu(_));
         self.counter.note((gpu, category_name), start, end, is_operation);
         match category {
             Category::Host(sort) => self.host_event(event, start, end, sort),
             Category::PythonFunction if event.name.bytes.starts_with(MODULE_CALL) => {
                 self.host_event(event, start, end, HostSort::Module);
             }
+            Category::Gpu(_) if is_waiting => {}
             Category::Gpu(sort) => {
                 let name = self.names.raw(event.name);
                 let stream = self.names.bytes(event.tid);
@@ -310,6 +319,15 @@ impl Recording {
                 gpu.map_or(Device::new(DeviceClass::Cpu, 0), |index| Device::new(DeviceClass::Gpu, index));
             Some((device, self.names.get(*category).into_owned()))
         });
+        let ranges = counts.iter().filter(|count| count.category == PROFILER_RANGES).map(|count| count.events);
+        let ranges: u64 = ranges.sum();
+        if ranges > 0 {
+            let message = format!(
+                "{ranges} kernels of CUPTI's range profiler (`{PROFILER_RANGES}`) are left out: it runs kernels one by one, so \
+                 that their times are not those of the program; record without its metrics"
+            );
+            self.warnings.push(Warning::new(&self.file, message));
+        }
         let source = TraceSource {
             file: self.file.clone(),
             host: self.host_name.take(),
