@@ -71,7 +71,8 @@ print(y.shape, isinstance(session, onnxruntime.InferenceSession), type(session).
 
 
 def test_models_are_told_apart(tmp_path):
-    script = MODEL + """
+    # On a busy machine recording may cost more of a short program's time than it should.
+    script = "import jouletree._session\njouletree._session._COST_SECONDS = 1e9\n" + MODEL + """
 os.mkdir("other")
 for name, opset in (("other/small", 18), ("quantised", 19)):
     again = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)

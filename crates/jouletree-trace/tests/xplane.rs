@@ -191,6 +191,43 @@ fn compiled_programs_with_their_modules() {
     }
 }
 
+/// The thread that runs a loop waits while others work: the loop is left what its body leaves, in each of its runs.
+#[test]
+fn loops_are_left_what_their_bodies_leave() {
+    let named = |id, name: &str, opcode: &str, op_name: &str| {
+        let metadata = Message::new().text(2, op_name);
+        Message::new().text(1, name).text(2, opcode).message(7, metadata).integer(35, id)
+    };
+    let body = Message::new().message(2, named(1, "dot.1", "dot", "jit(step)/while/body/cell/dot")).integer(5, 1);
+    let main = Message::new()
+        .message(2, named(1, "while.2", "while", "jit(step)/while").packed(38, &[1]))
+        .message(2, named(2, "add.3", "add", "jit(step)/add"))
+        .integer(5, 2);
+    let proto = Message::new().message(1, Message::new().text(1, "jit_step").messages(3, [body, main])).0;
+    let metadata = Plane::new("/host:metadata").entry("jit_step(42)", &[("Hlo Proto", Stat::Bytes(proto))]);
+    let event = |name: &'static str, start, duration, run| {
+        let event = other(name, start, duration).with("hlo_op", Stat::Text(name));
+        event.with("program_id", Stat::Unsigned(42)).with("run_id", Stat::Integer(run))
+    };
+    // On the loop's own thread, on another, and beside it what is not inside it.
+    let waiting = [event("while.2", 0, 100, 1), event("dot.1", 10, 10, 1), event("while.2", 200, 50, 2)];
+    let working = [event("dot.1", 30, 40, 1), event("add.3", 75, 5, 1), event("dot.1", 200, 50, 2)];
+    let host = Plane::new("/host:CPU").line(1, "tf_XLAEigen/1", 0, &waiting).line(2, "tf_XLAEigen/2", 0, &working);
+    let found: Vec<(String, i64, i64)> =
+        runs(&read(&space([metadata, host]))).into_iter().map(|run| (run.1, run.4, run.5)).collect();
+    let run = |path: &str, start, end| (path.to_owned(), start, end);
+    let wanted = [
+        run("jit_step/while", 0, 10),
+        run("cell/dot", 10, 20),
+        run("jit_step/while", 20, 30),
+        run("cell/dot", 30, 70),
+        run("jit_step/while", 70, 100),
+        run("jit_step/add", 75, 80),
+        run("cell/dot", 200, 250),
+    ];
+    assert_eq!(found, wanted);
+}
+
 #[test]
 fn derived_lines_of_devices_are_counted_and_not_accounted() {
     let trace = read(&gpu());

@@ -2,8 +2,8 @@
 
 JAX returns from a call before the results are there. A step therefore lasts from its call to the call that begins the
 next step, and only at the edges of a recorded window the program is made to wait for its results. The last step of a
-program has no next one: it lasts until the process ends, but no longer than the longest step that the same function
-began before.
+program has no next one: it lasts until the process ends, or as long as the longest step that the same function began
+before if the process went on for much longer.
 """
 
 from __future__ import annotations
@@ -89,7 +89,9 @@ class Steps:
             if leader is not None:
                 self._wait()
                 end = time.time_ns()
-                self._end_step(min(end, self._start + leader.longest_ns) if leader.longest_ns else end)
+                longest = leader.longest_ns
+                # A step may take longer than those before it; a program that did something else takes much longer.
+                self._end_step(self._start + longest if 0 < 2 * longest < end - self._start else end)
             self._ledger.write()
             self._window.close()
             if self._has_compiled and not self._has_steps:

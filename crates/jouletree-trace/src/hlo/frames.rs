@@ -9,7 +9,6 @@ const OPTIMIZERS: &[&str] = &[
     "/equinox/_update.py",
     "/flax/nnx/training/optimizer.py",
     "/flax/training/train_state.py",
-    "/jax/example_libraries/optimizers.py",
 ];
 
 /// Parts of these libraries that belong to the model.
