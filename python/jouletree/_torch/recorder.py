@@ -61,6 +61,8 @@ class Recorder:
         self.trail = Trail(self)
         #: Notes shapes and data flow while a model runs for the first time.
         self.look: Optional[Look] = None
+        #: Whether a library calls modules only in order to build a model of them.
+        self.is_building = False
         self.has_trained = False
         self.has_optimizer = False
         self.all_steps: list[Steps] = []
@@ -142,7 +144,7 @@ class Recorder:
 
     def begins(self, module: Any, entry: Entry) -> None:
         """The program is about to call a module."""
-        if self.trail.is_open():
+        if self.trail.is_open() or self.is_building:
             return
         is_training = self.has_optimizer and module.training and self.torch.is_grad_enabled()
         self.thread.steps.calls(module, entry, is_training)
@@ -153,7 +155,7 @@ class Recorder:
 
     def ends(self, module: Any, entry: Entry, args: Any, rest: Any) -> None:
         """The program has called a module."""
-        if self.trail.is_open():
+        if self.trail.is_open() or self.is_building:
             return
         given = (*args, *rest[0].values()) if len(rest) == 2 else args
         if not given and rest and isinstance(rest[-1], dict):
