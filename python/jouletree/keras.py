@@ -40,7 +40,13 @@ _written: weakref.WeakSet[Any] = weakref.WeakSet()
 def adapt(keras: ModuleType) -> None:
     """Begins to tell phases apart."""
     session = current()
-    if session is None or not _runs_on_tensorflow(keras):
+    if session is None:
+        return
+    if not _runs_on_tensorflow(keras):
+        if keras.config.backend() == "torch":
+            from ._torch import keras_models
+
+            keras_models.adapt(keras, _PHASES)
         return
     version = str(getattr(keras, "__version__", "?"))
     session.uses(keras.__name__, version)

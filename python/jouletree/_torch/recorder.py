@@ -72,6 +72,8 @@ class Recorder:
         self.trail = Trail(self)
         #: Notes shapes and data flow while a model runs for the first time.
         self.look: Optional[Look] = None
+        #: Whether a library calls modules only in order to build a model of them.
+        self.is_building = False
         self.has_trained = False
         self.has_optimizer = False
         #: Whether any module of the program has parameters.
@@ -232,7 +234,7 @@ class Recorder:
         """The program is about to call a module."""
         thread = self.thread
         thread.counts = False
-        if thread.fetching or self.trail.is_open() or not self._is_step(module, entry):
+        if self.is_building or thread.fetching or self.trail.is_open() or not self._is_step(module, entry):
             return
         thread.counts = True
         root = entry.root

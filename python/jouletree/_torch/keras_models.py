@@ -1,0 +1,137 @@
+"""Keras on PyTorch: its layers are modules of torch, but its names, phases and optimizers are its own.
+
+Keras keeps layers in lists that say nothing, and builds models by calling layers with tensors that hold no data. So
+layers are named as Keras names them, a call that only builds is no step, and the phase is that of the method that runs.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from .._session import guarded
+from .phases import begin_phase
+from .recorder import installed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+    from .names import Names
+
+
+def adapt(keras: Any, phases: dict[str, str]) -> None:
+    """Begins to see the models of Keras; `phases` are those of its methods."""
+    from keras.src import backend
+
+    keras.layers.Layer.__call__ = _called(keras.layers.Layer.__call__)
+    backend.compute_output_spec = _building(backend.compute_output_spec)
+    keras.optimizers.Optimizer.apply = _optimizing(keras.optimizers.Optimizer.apply)
+    for name, phase in phases.items():
+        plain = getattr(keras.Model, name, None)
+        if plain is not None:
+            setattr(keras.Model, name, _in_phase(plain, phase))
+
+
+def _called(plain: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(plain)
+    def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
+        recorder = installed()
+        if recorder is None:
+            return plain(self, *args, **kwargs)
+        if not recorder.is_building and _is_symbolic(args, kwargs):
+            return _while_building(recorder, plain, (self, *args), kwargs)
+        if not recorder.thread.stack and not recorder.is_building:
+            guarded(_name, recorder.names, self, None)
+        return plain(self, *args, **kwargs)
+
+    return __call__
+
+
+def _building(plain: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(plain)
+    def compute_output_spec(*args: Any, **kwargs: Any) -> Any:
+        recorder = installed()
+        if recorder is None or recorder.is_building:
+            return plain(*args, **kwargs)
+        return _while_building(recorder, plain, args, kwargs)
+
+    return compute_output_spec
+
+
+def _while_building(recorder: Any, plain: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    recorder.is_building = True
+    try:
+        return plain(*args, **kwargs)
+    finally:
+        recorder.is_building = False
+
+
+def _is_symbolic(args: Any, kwargs: Any) -> bool:
+    """Whether a layer is called in order to build a model."""
+    first = args[0] if args else next(iter(kwargs.values()), None)
+    for _ in range(3):
+        if isinstance(first, dict):
+            first = next(iter(first.values()), None)
+        elif isinstance(first, (list, tuple)):
+            first = first[0] if first else None
+    return type(first).__name__ == "KerasTensor"
+
+
+def _name(names: Names, layer: Any, above: Any) -> None:
+    """Names a model, and the layers in it, as Keras does."""
+    entry = names.entries.get(id(layer))
+    name = str(layer.name).replace(".", "_")
+    qualified = name if above is None else f"{above.qualified}.{name}"
+    if entry is not None and entry.module() is layer and entry.qualified == qualified:
+        return
+    entry = names._enter(layer, qualified, above.root if above is not None else None)
+    for inner in _inner(layer):
+        # A layer that is used twice is named where it is first.
+        known = names.entries.get(id(inner))
+        is_named = known is not None and known.module() is inner and known.root is entry.root
+        if not is_named:
+            _name(names, inner, entry)
+
+
+def _inner(layer: Any) -> list[Any]:
+    return list(layer._flatten_layers(include_self=False, recursive=False))
+
+
+def _in_phase(plain: Callable[..., Any], phase: str) -> Callable[..., Any]:
+    @functools.wraps(plain)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        # Training is what takes gradients; the rest of `fit` is what it seems to be.
+        before = begin_phase(None if phase == "train" else phase)
+        try:
+            return plain(self, *args, **kwargs)
+        finally:
+            begin_phase(before)
+
+    return method
+
+
+def _optimizing(plain: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(plain)
+    def apply(self: Any, *args: Any, **kwargs: Any) -> Any:
+        recorder = installed()
+        if recorder is None or recorder.thread.optimizing:
+            return plain(self, *args, **kwargs)
+        recorder.has_optimizer = True
+        thread, kind = recorder.thread, type(self).__name__
+        guarded(getattr(thread.steps, "optimizes", _nothing), self)
+        start = thread.optimizing = time.time_ns()
+        try:
+            with recorder.torch.profiler.record_function(f"Optimizer.step#{kind}.step"):
+                result = plain(self, *args, **kwargs)
+        finally:
+            thread.optimizing = 0
+        if recorder.windows is None:
+            path = f"optimizer/{kind}.step"
+            recorder.session.ran_module(path, start, time.time_ns(), thread.lane, kind, "optimizer")
+        guarded(thread.steps.optimized, self)
+        return result
+
+    return apply
+
+
+def _nothing(*_: Any) -> None:
+    """Does nothing."""
