@@ -24,7 +24,9 @@ def run(text: str) -> dict:
             signal.alarm(100)
             sys.stdout = io.TextIOWrapper(os.fdopen(1, "wb"), write_through=True)
             exec(compile(text, "program", "exec"), {"__name__": "__main__"})
-            sys.exit(0)
+            sys.stdout.flush()
+            # Faster than the usual end; those are for ``test_torch_forks``.
+            os._exit(0)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         out.seek(0)
         return {"pid": pid, "status": status, "out": out.read(), "seconds": time.monotonic() - began}

@@ -185,6 +185,66 @@ fn optimizer_data_loading_and_python_time_have_their_places() {
 }
 
 #[test]
+fn the_forward_pass_in_a_closure_of_the_optimizer_is_forward() {
+    let evaluate = "autograd::engine::evaluate_function: AddmmBackward0";
+    let trace = read(&[
+        span("Optimizer.step#SGD.step", (0, 200)),
+        span("jouletree::closure", (5, 150)),
+        span("module::net", (10, 20)),
+        op("aten::addmm", MAIN, (12, 9), json!({"Sequence number": 1, "Fwd thread id": 0})),
+        op("aten::mse_loss", MAIN, (35, 5), json!({})),
+        span("jouletree::backward", (50, 60)),
+        op("aten::ones_like", MAIN, (51, 2), json!({})),
+        op(evaluate, MAIN, (55, 20), json!({"Sequence number": 1, "Fwd thread id": 1})),
+        op("aten::mm", MAIN, (56, 9), json!({})),
+        op("SqueezeBackward", MAIN, (80, 9), json!({"Sequence number": 1, "Fwd thread id": 1})),
+        span("Optimizer.zero_grad#SGD.zero_grad", (120, 10)),
+        op("aten::zero_", MAIN, (121, 5), json!({})),
+        op("aten::add_", MAIN, (160, 9), json!({})),
+        complete("python_function", "nn.Module: Linear_0", MAIN, (170, 9), json!({})),
+        op("aten::relu", MAIN, (171, 2), json!({})),
+    ]);
+    let placed = placed(&trace);
+    assert_eq!(placed["aten::addmm"], at("net/aten::addmm", Pass::Forward));
+    assert_eq!(placed["aten::mse_loss"], at("aten::mse_loss", Pass::Forward));
+    assert_eq!(placed["aten::ones_like"], at("gradients/aten::ones_like", Pass::Backward));
+    assert_eq!(placed["aten::mm"], at("net/aten::mm", Pass::Backward));
+    assert_eq!(placed["SqueezeBackward"], at("net/SqueezeBackward", Pass::Backward));
+    assert_eq!(placed["aten::zero_"], at("optimizer/SGD.zero_grad/aten::zero_", Pass::Optimizer));
+    assert_eq!(placed["aten::add_"], at("optimizer/SGD.step/aten::add_", Pass::Optimizer));
+    assert_eq!(placed["aten::relu"], at("Linear_0/aten::relu", Pass::Forward));
+}
+
+#[test]
+fn collectives_are_in_the_pass_that_waits_for_them() {
+    const GLOO: u32 = 102;
+    let gloo = |name: &str, extent| complete("user_annotation", name, GLOO, extent, json!({}));
+    let evaluate = "autograd::engine::evaluate_function: AddmmBackward0";
+    let trace = read(&[
+        span("module::net", (0, 50)),
+        gloo("gloo:broadcast", (10, 20)),
+        op(evaluate, MAIN, (60, 20), json!({"Sequence number": 1, "Fwd thread id": 1})),
+        gloo("gloo:all_reduce", (70, 40)),
+        // No node runs any more, but the backward pass waits.
+        gloo("gloo:reduce_scatter", (115, 5)),
+        span("FSDP::root_post_backward_callback", (130, 10)),
+        op("aten::copy_", MAIN, (131, 2), json!({})),
+        span("Optimizer.step#SGD.step", (150, 30)),
+        gloo("gloo:all_gather", (160, 5)),
+        span("Torch-Compiled Region: 0/1", (200, 5)),
+    ]);
+    let placed = placed(&trace);
+    let collective = |name: &str, pass| at(&format!("collectives/{name}/(python)"), pass);
+    assert_eq!(placed["gloo:broadcast"], collective("gloo:broadcast", Pass::Forward));
+    assert_eq!(placed["gloo:all_reduce"], collective("gloo:all_reduce", Pass::Backward));
+    assert_eq!(placed["gloo:reduce_scatter"], collective("gloo:reduce_scatter", Pass::Backward));
+    assert_eq!(placed["aten::copy_"].1, Pass::Backward);
+    assert_eq!(placed["gloo:all_gather"], collective("gloo:all_gather", Pass::Optimizer));
+    let region = at("Torch-Compiled Region: 0\u{2215}1/(python)", Pass::Forward);
+    assert_eq!(placed["Torch-Compiled Region: 0/1"], region);
+}
+
+#[test]
 fn the_python_tracer_names_modules_where_no_hooks_did() {
     let module = |name: &str, extent| complete("python_function", name, MAIN, extent, json!({}));
     let trace = read(&[

@@ -76,10 +76,11 @@ class Groups:
         """The innermost module that holds all parameters of an optimizer: a key, and its name."""
         wanted = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
         for model, name in self._names.models():
-            paths = [path.split(".")[:-1] for path, parameter in model.named_parameters() if id(parameter) in wanted]
+            parameters = list(model.named_parameters())
+            paths = [path.split(".")[:-1] for path, parameter in parameters if id(parameter) in wanted]
             if not paths:
                 continue
-            common = paths[0]
+            common = [] if len(paths) == len(parameters) else paths[0]
             for path in paths:
                 shared = 0
                 while shared < min(len(common), len(path)) and common[shared] == path[shared]:

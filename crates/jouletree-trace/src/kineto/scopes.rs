@@ -53,6 +53,11 @@ impl Scopes {
         self.at(&path)
     }
 
+    /// The scope called `name` inside the one with a path.
+    pub(super) fn named(&mut self, outer: &str, name: &str) -> Scope {
+        self.at(&joined(outer, name))
+    }
+
     /// The operation called `name` in a scope; it is added to `ops` if it is new.
     pub(super) fn op(
         &mut self,
@@ -85,8 +90,11 @@ impl Scopes {
 /// What autograd calls the evaluation of a backward node.
 pub(crate) const EVALUATE: &str = "autograd::engine::evaluate_function: ";
 
+/// The path of what is called `name` in the scope with the path `outer`. A `/` in a name is no separator of paths:
+/// `Torch-Compiled Region: 0/1` is one name, so a division slash (U+2215) takes its place.
 fn joined(outer: &str, name: &str) -> String {
-    if outer.is_empty() { name.to_owned() } else { format!("{outer}/{name}") }
+    let name = name.replace('/', "\u{2215}");
+    if outer.is_empty() { name } else { format!("{outer}/{name}") }
 }
 
 /// The path of a module from its qualified name: `bert.encoder.layer.0.output` is `bert/encoder/layer.0/output`.
@@ -123,6 +131,14 @@ mod tests {
         assert_eq!(module_path("transformer.h.11.mlp.c_fc"), "transformer/h.11/mlp/c_fc");
         assert_eq!(module_path("(root)"), "(root)");
         assert_eq!(module_path("0.1"), "0.1");
+    }
+
+    #[test]
+    fn a_slash_in_a_name_is_no_separator() {
+        let mut scopes = Scopes::new();
+        let net = scopes.at("bert/encoder");
+        let region = scopes.inside(net, "Torch-Compiled Region: 0/1");
+        assert_eq!(scopes.paths.get(region.0), "bert/encoder/Torch-Compiled Region: 0\u{2215}1");
     }
 
     #[test]

@@ -12,6 +12,9 @@ use jouletree_model::{Device, DeviceClass, Event, Lane, Nanos, OpTable, Pass, St
 use super::record::{HostEvent, HostSort, Recording};
 use super::scopes::{Detail, EVALUATE, Scope, Scopes, module_path};
 
+/// Libraries of collective communication, as their annotations begin.
+const COLLECTIVES: [&str; 4] = ["nccl", "gloo", "mpi", "ucc"];
+
 /// What encloses an event in its thread.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
@@ -20,6 +23,14 @@ struct Frame {
     pass: Pass,
     /// The innermost operator, if any.
     operator: Option<u32>,
+    /// Whether it is a node of the backward pass, or inside of one.
+    is_node: bool,
+}
+
+impl Frame {
+    /// Outside of everything.
+    const NONE: Frame =
+        Frame { end: Nanos::MAX, scope: Scope::NONE, pass: Pass::Forward, operator: None, is_node: false };
 }
 
 /// Where a kernel was launched from.
@@ -68,6 +79,8 @@ struct Walk<'a> {
     forward_threads: FxHashMap<u16, u32>,
     launches: FxHashMap<i64, Launch>,
     steps: Steps,
+    /// The pass of the last event that was no collective.
+    latest: Pass,
     /// What each name means, found out once, for annotations and for operators.
     meanings: Vec<Option<Meaning>>,
 }
@@ -83,8 +96,14 @@ enum Meaning {
     Range,
     /// A part of the optimizer.
     Optimizer(Scope),
-    /// Collective communication or data loading: a module of its own that leaves the pass alone.
+    /// Data loading: a module of its own that leaves the pass alone.
     Apart(Scope),
+    /// Collective communication: a module of its own, in the pass that waits for it.
+    Collective(Scope),
+    /// A backward pass as a whole, or a range of a library inside of one.
+    Gradients(Scope),
+    /// What an optimizer calls to compute the loss again.
+    Closure,
     /// A profiler step.
     Step(u32),
     /// The evaluation of a backward node.
@@ -102,6 +121,7 @@ impl<'a> Walk<'a> {
             forward_threads: forward_threads(recording),
             launches: FxHashMap::default(),
             steps: Steps::default(),
+            latest: Pass::Forward,
             meanings: vec![None; 2 * recording.names.len()],
         }
     }
@@ -112,18 +132,16 @@ impl<'a> Walk<'a> {
         while stack.last().is_some_and(|frame| frame.end <= event.start) {
             stack.pop();
         }
-        let outer = stack.last().copied().unwrap_or(Frame {
-            end: Nanos::MAX,
-            scope: Scope::NONE,
-            pass: Pass::Forward,
-            operator: None,
-        });
+        let outer = stack.last().copied().unwrap_or(Frame::NONE);
         let meaning = self.meaning(event);
         if let Meaning::Step(number) = meaning {
             self.steps.enter(number, event.start, event.end);
             return None;
         }
         let frame = self.frame(event, meaning, outer);
+        if !matches!(meaning, Meaning::Collective(_)) {
+            self.latest = frame.pass;
+        }
         let step = self.steps.at(event.start);
         if event.end > event.start {
             self.stacks[event.thread as usize].push(frame);
@@ -159,15 +177,23 @@ impl<'a> Walk<'a> {
         let same = Frame { end: event.end, operator, ..outer };
         match meaning {
             // The node itself, where the profiler does not say that autograd evaluates it.
-            Meaning::Plain if event.forward_thread > 0 && outer.pass != Pass::Backward => {
-                self.backward(event, same)
-            }
+            Meaning::Plain if event.forward_thread > 0 && !outer.is_node => self.backward(event, same),
             Meaning::Plain | Meaning::Step(_) => same,
+            // The forward pass is forward wherever it runs, also where an optimizer calls it.
+            Meaning::Module(scope) if outer.pass == Pass::Optimizer => {
+                Frame { scope, pass: Pass::Forward, ..same }
+            }
+            Meaning::Closure => Frame { scope: Scope::NONE, pass: Pass::Forward, ..same },
             Meaning::Module(scope) | Meaning::Apart(scope) => Frame { scope, ..same },
+            Meaning::Collective(scope) => Frame { scope, pass: self.waiting_pass(event), ..same },
+            Meaning::Gradients(scope) => Frame { scope, pass: Pass::Backward, ..same },
             Meaning::Optimizer(scope) => Frame { scope, pass: Pass::Optimizer, ..same },
             Meaning::Range => {
                 let name = self.recording.names.get(event.name);
                 let name = name.strip_prefix("nn.Module: ").unwrap_or(&name);
+                if event.sort == HostSort::Module && outer.pass == Pass::Optimizer {
+                    return Frame { scope: self.scopes.named("", name), pass: Pass::Forward, ..same };
+                }
                 Frame { scope: self.scopes.inside(outer.scope, name), ..same }
             }
             Meaning::Backward => self.backward(event, same),
@@ -182,7 +208,20 @@ impl<'a> Walk<'a> {
             in_thread.or_else(|| self.forward_anywhere.get(&sequence)).copied()
         });
         let scope = known.unwrap_or_else(|| self.scopes.at("gradients"));
-        Frame { scope, pass: Pass::Backward, ..same }
+        Frame { scope, pass: Pass::Backward, is_node: true, ..same }
+    }
+
+    /// The pass of whatever waits for a collective: of its own thread, else of what the other threads do, else of what they
+    /// did last. All-reduce of gradients runs in a thread of its own while the backward pass waits.
+    fn waiting_pass(&self, event: &HostEvent) -> Pass {
+        if let Some(outer) = self.stacks[event.thread as usize].last() {
+            return outer.pass;
+        }
+        let active =
+            |stack: &Vec<Frame>| stack.iter().rev().find(|frame| frame.end > event.start).map(|frame| frame.pass);
+        let passes: Vec<Pass> = self.stacks.iter().filter_map(active).collect();
+        let likely = [Pass::Backward, Pass::Optimizer, Pass::Forward];
+        likely.into_iter().find(|pass| passes.contains(pass)).unwrap_or(self.latest)
     }
 
     fn meaning(&mut self, event: &HostEvent) -> Meaning {
@@ -215,8 +254,19 @@ impl<'a> Walk<'a> {
             let part = part.split_once('#').map_or(part, |(_, part)| part);
             return Meaning::Optimizer(self.scopes.at(&format!("optimizer/{part}")));
         }
-        if name.starts_with("nccl:") || name.starts_with("gloo:") {
-            return Meaning::Apart(self.scopes.at(&format!("collectives/{name}")));
+        if let Some((library, _)) = name.split_once(':')
+            && COLLECTIVES.contains(&library)
+        {
+            return Meaning::Collective(self.scopes.named("collectives", name));
+        }
+        if name == "jouletree::backward" {
+            return Meaning::Gradients(self.scopes.at("gradients"));
+        }
+        if name == "jouletree::closure" {
+            return Meaning::Closure;
+        }
+        if name.starts_with("FSDP::") && name.contains("backward") {
+            return Meaning::Gradients(self.scopes.named("gradients", name));
         }
         if let Some(loader) = name.strip_prefix("enumerate(DataLoader)#") {
             return Meaning::Apart(self.scopes.at(&format!("data/{loader}")));
