@@ -8,7 +8,7 @@
 mod form;
 mod name;
 
-use form::{is_credential, without_credentials};
+use form::without_credentials;
 use name::{is_flag, names_secret};
 
 /// What is written in the place of a secret.
@@ -34,6 +34,8 @@ fn of_word(word: &str) -> String {
         && is_name(name)
         && names_secret(name)
         && !value.contains(char::is_whitespace)
+        // Else it was done before.
+        && !value.trim_start_matches(['"', '\'']).starts_with(REDACTED)
     {
         let dashes = &word[..word.len() - whole.len()];
         return if is_plain(value) { word.to_owned() } else { format!("{dashes}{name}={REDACTED}") };
@@ -58,15 +60,16 @@ fn without_named(text: &str) -> String {
         }
         let is_option = bare.len() < name.len() && !is_flag(bare);
         let Some(between) = separator(after, is_option) else { continue };
-        let (value, quote) = value_of(&after[between..], &after[..between]);
-        if value.is_empty() || is_plain(value) || is_option && quote.is_none() && value.starts_with('-') {
+        let value = value_of(&after[between..], &after[..between]);
+        let is_next_option = is_option && value.quote.is_none() && value.text.starts_with('-');
+        if is_plain(value.text) || is_next_option {
             continue;
         }
         result.push_str(&after[..between]);
-        result.extend(quote);
+        result.extend(value.quote);
         result.push_str(REDACTED);
-        let quoted = quote.map_or(0, char::len_utf8);
-        rest = &after[between + quoted + value.len()..];
+        result.extend(value.quote);
+        rest = &after[between + value.length..];
     }
     result.push_str(rest);
     result
@@ -88,19 +91,35 @@ fn separator(after: &str, is_option: bool) -> Option<usize> {
     }
 }
 
-/// The value at the beginning of a text, and the quote before it if it has one.
-fn value_of<'a>(text: &'a str, between: &str) -> (&'a str, Option<char>) {
+/// A value in a text.
+struct Value<'a> {
+    text: &'a str,
+    /// The quotes that it is in.
+    quote: Option<char>,
+    /// Its length with them, in bytes.
+    length: usize,
+}
+
+/// The value at the beginning of a text, behind what is between it and its name.
+fn value_of<'a>(text: &'a str, between: &str) -> Value<'a> {
+    let is_end = |letter: char| letter.is_whitespace() || matches!(letter, ',' | ';' | '&' | ')' | ']' | '}');
     if let Some(quote) = text.chars().next().filter(|letter| matches!(letter, '"' | '\'')) {
         let inner = &text[1..];
-        return (&inner[..inner.find(quote).unwrap_or(inner.len())], Some(quote));
+        let value = &inner[..inner.find(quote).unwrap_or(inner.len())];
+        let closed = (value.len() + 2).min(text.len());
+        // A shell joins what follows at once.
+        let more = text[closed..].find(is_end).unwrap_or(text.len() - closed);
+        let value = if more > 0 { &text[..closed + more] } else { value };
+        return Value { text: value, quote: Some(quote), length: closed + more };
     }
     // A header has its value up to the end of the line; `Bearer x` is one value.
     let is_header = between.contains(": ") && !between.contains(['"', '\'']);
     let is_end = |letter: char| match is_header {
         true => matches!(letter, '\n' | '\r' | '"' | '\''),
-        false => letter.is_whitespace() || matches!(letter, ',' | ';' | '&' | ')' | ']' | '}' | '"' | '\''),
+        false => is_end(letter) || matches!(letter, '"' | '\''),
     };
-    (&text[..text.find(is_end).unwrap_or(text.len())], None)
+    let value = &text[..text.find(is_end).unwrap_or(text.len())];
+    Value { text: value, quote: None, length: value.len() }
 }
 
 /// The name of an option that takes the next word as its value.
@@ -131,7 +150,11 @@ fn is_signature(name: &str) -> bool {
 /// A value that says whether there is a secret, or names the place where it is kept; not the secret itself.
 fn is_plain(value: &str) -> bool {
     let words = ["", "true", "false", "yes", "no", "on", "off", "none", "null", "auto", "-", REDACTED];
-    let is_variable = value.starts_with('$') && !is_credential(value);
+    let value = value.trim_matches(['"', '\'']);
+    let variable =
+        value.strip_prefix('$').map(|name| name.trim_matches(['{', '}'])).filter(|name| !name.is_empty());
+    let is_capital = |letter: char| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_';
+    let is_variable = variable.is_some_and(|name| name.chars().all(is_capital));
     words.iter().any(|word| word.eq_ignore_ascii_case(value)) || is_variable
 }
 

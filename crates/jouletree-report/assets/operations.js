@@ -71,7 +71,10 @@ function operations() {
       }))), space(Math.max(0, state.rows.length - first - shown.length)));
   };
   const csv = () => {
-    const cell = (value) => (value === null ? "" : typeof value === "number" ? String(value) : /[",\n\r]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+    // A name that a spreadsheet would compute becomes text, as in the command's own tables.
+    const plain = (text) => (/^[=+\-@\t\r\n＝＋－＠]/.test(text) ? "'" : "") + text.replace(/[\t\r\n]/g, " ").replace(/\p{Cc}/gu, "\ufffd");
+    const quoted = (text) => (/[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+    const cell = (value) => (value === null ? "" : typeof value === "number" ? String(value) : quoted(plain(value)));
     // The names of `jouletree show --by op --format csv`.
     const title = columns.map((column) => column.csv ?? column.name).join(",");
     return [title, ...state.rows.map((row) => columns.map((column) => cell(column.value(row))).join(","))].join("\n") + "\n";

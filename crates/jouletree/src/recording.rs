@@ -297,10 +297,8 @@ impl Recording {
         }
         let trouble = self.trouble.map(|error| format!("recording ended before its subject did: {error:#}"));
         ending.remarks.extend(trouble.clone());
-        match self.journal.finish(&ending, status.map(Into::into)) {
-            Ok(run) => Ok(Recorded { run, trouble: trouble.map(anyhow::Error::msg) }),
-            Err(error) => Err(trouble.into_iter().fold(error.into(), anyhow::Error::context)),
-        }
+        let run = self.journal.finish(&ending, status.map(Into::into))?;
+        Ok(Recorded { run, trouble: trouble.map(anyhow::Error::msg) })
     }
 }
 

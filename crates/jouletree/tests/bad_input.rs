@@ -662,6 +662,37 @@ fn a_damaged_run_is_refused() {
     }
 }
 
+/// A pipe in the place of a file would be waited for without end.
+#[test]
+fn a_pipe_in_a_run_is_refused() {
+    use std::process::Command;
+    let files = Files::new();
+    let (trace, power, folder) =
+        (files.write("trace.json", good_timeline()), files.write("power.csv", good_power()), files.path("run"));
+    run(["account", &trace, "--power", &power, "-o", &folder]).ok();
+    for name in ["manifest.json", "ops.parquet", "power.parquet", "tree.json", "footprint.parquet"] {
+        let file = format!("{folder}/{name}");
+        let whole = std::fs::read(&file).expect("a file");
+        std::fs::remove_file(&file).expect("a file");
+        assert!(Command::new("mkfifo").arg(&file).status().expect("mkfifo").success());
+        let verbs = ["show", "account"].map(|verb| {
+            let mut command = Command::new("timeout");
+            command.args(["60", env!("CARGO_BIN_EXE_jouletree"), verb, &folder]);
+            ended(command.output().expect("the command starts"))
+        });
+        assert!(verbs.iter().all(|ran| ran.code <= 1), "{name}: {verbs:?}");
+        assert!(verbs.iter().any(|ran| ran.code == 1), "{name}: {verbs:?}");
+        std::fs::remove_file(&file).expect("a pipe");
+        std::fs::write(&file, &whole).expect("the file is written");
+    }
+    let pipe = files.path("page.html");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let mut command = Command::new("timeout");
+    command.args(["60", env!("CARGO_BIN_EXE_jouletree"), "report", &folder, "-o", &pipe]);
+    let ran = ended(command.output().expect("the command starts"));
+    assert!(ran.code == 1 && ran.stderr.contains("is no report"), "{}", ran.stderr);
+}
+
 #[test]
 fn a_hundred_thousand_lanes_of_nothing_and_of_ages_are_accounted() {
     const LANES: u64 = 100_000;

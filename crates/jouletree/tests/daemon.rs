@@ -330,12 +330,15 @@ fn a_daemon_that_ends_does_not_take_the_command_with_it() {
         let ran = recording.wait_with_output().unwrap();
         assert_eq!(
             (ran.status.code(), text(&ran.stdout)),
-            (Some(1), "whole\n".to_owned()),
+            (Some(0), "whole\n".to_owned()),
             "{}",
             text(&ran.stderr)
         );
         assert!(text(&ran.stderr).contains("is not whole"), "{}", text(&ran.stderr));
-        let cpu = &shown(&run)["devices"][0];
+        let shown = shown(&run);
+        let remarks = shown["remarks"].to_string();
+        assert!(remarks.contains("recording ended before its subject did"), "{remarks}");
+        let cpu = &shown["devices"][0];
         let (power, coverage) = (cpu["power_w"].as_f64().unwrap(), cpu["coverage"].as_f64().unwrap());
         assert!((power - 60.0).abs() < machine.slack() && coverage > 0.05 && coverage < 0.9, "{cpu}");
     }

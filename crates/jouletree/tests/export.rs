@@ -281,13 +281,18 @@ fn nasty() -> Vec<String> {
 
 /// A run of operations with these names, one after the other, 1 ms each at 100 W.
 fn run_of(names: &[String]) -> Sample {
+    run_of_paths(&names.iter().map(|name| format!("net/{name}")).collect::<Vec<String>>())
+}
+
+/// The same by whole paths.
+fn run_of_paths(names: &[String]) -> Sample {
     const START: i64 = 1_772_442_000_000_000_000;
     let files = Files::new();
     let mut table = csv::Writer::from_writer(Vec::new());
     table.write_record(["start_ns", "end_ns", "device", "lane", "op"]).expect("memory");
     for (name, start) in names.iter().zip((START..).step_by(1_000_000)) {
         let (start, end) = (start.to_string(), (start + 1_000_000).to_string());
-        table.write_record([&start, &end, "cpu:0", "1", &format!("net/{name}")]).expect("memory");
+        table.write_record([&start, &end, "cpu:0", "1", name]).expect("memory");
     }
     let trace = files.write("events.csv", table.into_inner().expect("memory"));
     let end = START + names.len() as i64 * 1_000_000;
@@ -326,7 +331,14 @@ fn names_survive() {
     let table = exported(&path, "csv");
     let rows = csv::Reader::from_reader(table.as_slice()).into_records().map(|row| row.expect("a row"));
     let tail = |path: &str| path.strip_prefix("net/").expect("a path").to_owned();
-    is_there("csv", rows.map(|row| tail(&row[1])).collect());
+    // A spreadsheet opens it: control characters are replaced there.
+    let visible = |letter: char| match letter {
+        '\n' | '\r' | '\t' => ' ',
+        letter if letter.is_control() => '\u{fffd}',
+        letter => letter,
+    };
+    let expected: BTreeSet<String> = nasty().iter().map(|name| name.chars().map(visible).collect()).collect();
+    assert_eq!(rows.map(|row| tail(&row[1])).collect::<BTreeSet<String>>(), expected);
     is_there("parquet", parquet_table(&exported(&path, "parquet")).iter().map(|row| tail(&row.0)).collect());
 
     // Folded stacks have no way to write some of them; what they become stays apart.
@@ -334,6 +346,28 @@ fn names_survive() {
     assert_eq!(stacks.len(), wanted.len());
     assert!(stacks.keys().any(|frames| frames[1] == "semi:colon::_12_34"), "{:?}", stacks.keys());
     assert!(stacks.values().all(|microjoules| *microjoules == 100_000));
+}
+
+/// Names come from programs, and spreadsheets compute what looks like a formula.
+#[test]
+fn no_cell_is_a_formula() {
+    let names = ["=HYPERLINK(\"http://x\")", "+1+1", "-cmd", "@SUM(A1)", "\t=1", "plain", "a\u{1b}[31mb"]
+        .map(str::to_owned);
+    let sample = run_of_paths(&names);
+    let path = sample.run();
+    let shown = ["op", "layer"].map(|by| {
+        run(["show", path.as_str(), "--by", by, "--format", "csv", "--min-share", "0"]).ok().into_bytes()
+    });
+    for table in [&exported(&path, "csv"), &shown[0], &shown[1]] {
+        let rows = csv::Reader::from_reader(table.as_slice()).into_records().map(|row| row.expect("a row"));
+        let cells: Vec<String> = rows.flat_map(|row| row.iter().map(str::to_owned).collect::<Vec<_>>()).collect();
+        let is_formula =
+            |cell: &String| cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && cell.parse::<f64>().is_err();
+        assert_eq!(cells.iter().find(|cell| is_formula(cell) || cell.contains(char::is_control)), None);
+        for name in ["'+1+1", "'-cmd", "'@SUM(A1)", "plain"] {
+            assert!(cells.iter().any(|cell| cell == name), "{name} is not in {cells:?}");
+        }
+    }
 }
 
 #[test]

@@ -79,7 +79,8 @@ pub fn row(record: &Record, used: Utilization) -> Vec<(&'static str, Cell)> {
         if seconds > 0.0 { joules / seconds } else { 0.0 }
     };
     let energy = |part: Option<Part>| Cell::Number(record.kilowatt_hours(part));
-    let region = place.grid.map_or(Cell::Empty, |grid| Cell::Text(grid.name.to_lowercase()));
+    // Never empty: carbonboard takes it for text.
+    let region = place.grid.map_or_else(|| "unknown".to_owned(), |grid| grid.name.to_lowercase());
     let cells = [
         Cell::Text(local_time(record.end, 'T')),
         record.project.as_str().into(),
@@ -98,7 +99,7 @@ pub fn row(record: &Record, used: Utilization) -> Vec<(&'static str, Cell)> {
         Cell::Number(impact.water_l),
         record.country_name().into(),
         place.country().map_or(Cell::Empty, |country| country.iso3.as_str().into()),
-        region,
+        Cell::Text(region),
         place.cloud.map_or(Cell::Empty, |cloud| cloud.provider.into()),
         place.cloud.and_then(|cloud| cloud.region).map_or(Cell::Empty, |region| region.region.as_str().into()),
         record.machine.os.as_str().into(),

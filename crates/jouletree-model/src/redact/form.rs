@@ -39,7 +39,7 @@ const PREFIXES: [(&str, usize); 30] = [
 const STRETCH: usize = 10;
 
 /// Whether a word is a token of a well-known service.
-pub fn is_credential(word: &str) -> bool {
+fn is_credential(word: &str) -> bool {
     PREFIXES.iter().any(|(prefix, least)| {
         word.strip_prefix(prefix).is_some_and(|rest| rest.len() >= *least && is_random(rest))
     })

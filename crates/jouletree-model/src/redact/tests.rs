@@ -55,7 +55,11 @@ fn secrets_go_and_everything_else_stays() {
             "",
         ),
         ("x|--password-file|/run/pw|--token-file=/run/t|--secret-name|mine|--auth-method|oauth", ""),
-        ("x|--use-auth-token|train.py|--no-auth|a|--token=true|--api-key=$KEY|--token|--verbose", ""),
+        (
+            "x|--use-auth-token|train.py|--no-auth|a|--token=true|--api-key=$KEY|--api-key=${KEY_2}|--token|--verbose",
+            "",
+        ),
+        ("x|--password|$ecret|--token=$ecret", "x|--password|REDACTED|--token=REDACTED"),
         ("jouletree|show|RUN|--pass|backward|--by|op", ""),
         (
             "python|-m|sk-learn-linear-regression-model|hf_transformers|sk-learn|http://host:8080/a@b|git@github.com:a/b",
@@ -108,7 +112,7 @@ proptest! {
             vec![format!("--{name}"), secret.clone()],
             vec![format!("-{name}"), secret.clone()],
             vec![format!("{name}={secret}")],
-            vec![format!("+a.{name}={secret}")],
+            vec![format!("+{name}={secret}")],
             vec![format!("https://u:{secret}@host/x")],
             vec![format!("http://host/x?a=1&{name}={secret}")],
             vec![format!("env {name}={secret} python x.py")],
