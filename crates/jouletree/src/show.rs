@@ -118,7 +118,7 @@ fn outside_steps(page: &mut Page, footprint: &Footprint, numbers: &Numbers<'_>) 
     if outside.total().0 <= WORTH_A_TABLE * attributed.0 {
         return;
     }
-    page.title(format!("operations outside of recorded steps: {}, in no other table", outside.total()));
+    page.title(format!("operations outside of recorded steps: {}, not in the tables above", outside.total()));
     let ranked: Vec<&TefEntry> = outside.entries().iter().take(OUTSIDE_ROWS).collect();
     page.table(tables::operations(&outside, &ranked, numbers));
 }
