@@ -221,7 +221,9 @@ fn page(footprint: &Footprint, spreads: &Spreads, tef: &Tef, by: By, view: &View
         By::Step => match tables::steps(footprint, &numbers) {
             Some(table) => {
                 page.table(table);
-                page.words("energy is that of the step's operations; steps are numbered in each process");
+                if !footprint.parts.is_empty() {
+                    page.words("energy of the step's operations; numbers are per process");
+                }
             }
             None => page.words("the trace does not tell steps"),
         },
