@@ -58,11 +58,13 @@ impl StepGroup {
 }
 
 impl Footprint {
-    /// What a part used on all devices. A meter at the plug sees what the others see and is left out.
+    /// What a part used on all devices. A meter at the plug sees what the others see and is left out, unless it is alone.
     pub fn of_part(&self, part: &PartEnergy) -> PartBalance {
-        let is_apart = |balance: &DeviceEnergy| balance.device.class() != DeviceClass::Machine;
-        let devices = self.devices.iter().zip(&part.devices).filter(|(balance, _)| is_apart(balance));
-        devices.fold(PartBalance::default(), |sum, (_, more)| PartBalance {
+        let is_machine = |balance: &DeviceEnergy| balance.device.class() == DeviceClass::Machine;
+        let is_alone = self.devices.iter().all(is_machine);
+        let devices = self.devices.iter().zip(&part.devices);
+        let counted = devices.filter(|(balance, _)| is_alone || !is_machine(balance));
+        counted.fold(PartBalance::default(), |sum, (_, more)| PartBalance {
             energy: sum.energy + more.energy,
             operations: sum.operations + more.operations,
         })

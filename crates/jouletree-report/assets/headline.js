@@ -59,7 +59,7 @@ function partTable() {
   const row = ([name, energy, operations, time]) => element("tr", {}, element("th", { scope: "row" }, name),
     element("td", {}, joules(energy)), element("td", {}, percent(all > 0 ? energy / all : 0)),
     element("td", {}, operations > 0 ? joules(operations) : ""), element("td", {}, time === null ? "" : seconds(time)));
-  return wide(element("table", { id: "parts" }, head(["part of the run", "energy", "share", "in operations", "time"]),
+  return wide(element("table", { id: "parts" }, head([data.runs > 1 ? "part of the first run" : "part of the run", "energy", "share", "in operations", "time"]),
     element("tbody", {}, ...data.parts.map(row))));
 }
 

@@ -1,7 +1,7 @@
 //! The energy of a run as parts that make the whole: operations, the rest of recorded steps, steps that were not recorded,
 //! compilation, recording, and the time around steps.
 
-use jouletree_model::{DeviceClass, Footprint, Joules, Kind, PartBalance, PartEnergy, PartKind};
+use jouletree_model::{DeviceClass, DeviceEnergy, Footprint, Joules, Kind, PartBalance, PartEnergy, PartKind};
 use serde::Serialize;
 
 /// A part of a run.
@@ -32,8 +32,12 @@ pub const BETWEEN_OPERATIONS: &str = "between_operations";
 
 /// The parts of a run; none when its program has no steps.
 pub fn parts(footprint: &Footprint) -> Vec<PartRow> {
-    let devices = footprint.devices.iter().filter(|balance| balance.device.class() != DeviceClass::Machine);
-    let kind = devices.filter_map(|balance| balance.kind).max();
+    let is_machine = |balance: &&DeviceEnergy| balance.device.class() == DeviceClass::Machine;
+    let kinds = |machines: bool| {
+        let devices = footprint.devices.iter().filter(move |balance| is_machine(balance) == machines);
+        devices.filter_map(|balance| balance.kind).max()
+    };
+    let kind = kinds(false).or_else(|| kinds(true));
     let whole: Joules = footprint.parts.iter().map(|part| footprint.of_part(part).energy).sum();
     let row = |part: &PartEnergy, name, energy: Joules, operations: Joules, seconds| PartRow {
         part: name,

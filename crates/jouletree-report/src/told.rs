@@ -85,9 +85,10 @@ impl<'a> Told<'a> {
     /// What a program told, and the power that was recorded meanwhile.
     pub fn new(program: &'a Program, power: Vec<MeteredSeries>) -> Told<'a> {
         let power = accounted(power, EnergyOf::Tree);
-        // A meter at the plug sees what the others see.
-        let is_part =
-            |series: &&MeteredSeries| series.domain.is_none() && series.device.class() != DeviceClass::Machine;
+        // A meter at the plug sees what the others see, unless it is alone.
+        let is_machine = |series: &MeteredSeries| series.device.class() == DeviceClass::Machine;
+        let is_alone = power.iter().all(is_machine);
+        let is_part = |series: &&MeteredSeries| series.domain.is_none() && (is_alone || !is_machine(series));
         let kind = power.iter().filter(is_part).map(|series| series.kind).max();
         let energy = power.iter().filter(is_part).map(|series| EnergyIndex::from(&series.series)).collect();
         Told { program, energy, kind }

@@ -133,6 +133,7 @@ fn files_that_contradict_each_other_are_told() {
     run.trace.lanes.clear();
     run.footprint.ops = Default::default();
     run.footprint.energies.clear();
+    run.footprint.charges.clear();
     let bare = folder.path().join("bare");
     RunFolder::create(&bare, &run.contents()).unwrap();
     swap(&bare.join("ops.parquet"), "ops.parquet");

@@ -118,7 +118,7 @@ fn outside_steps(page: &mut Page, footprint: &Footprint, numbers: &Numbers<'_>) 
     if outside.total().0 <= WORTH_A_TABLE * attributed.0 {
         return;
     }
-    page.title(format!("operations outside of recorded steps: {}, in no other table", outside.total()));
+    page.title(format!("operations outside of recorded steps: {}, not in the tables above", outside.total()));
     let ranked: Vec<&TefEntry> = outside.entries().iter().take(OUTSIDE_ROWS).collect();
     page.table(tables::operations(&outside, &ranked, numbers));
 }
@@ -221,7 +221,9 @@ fn page(footprint: &Footprint, spreads: &Spreads, tef: &Tef, by: By, view: &View
         By::Step => match tables::steps(footprint, &numbers) {
             Some(table) => {
                 page.table(table);
-                page.words("energy is that of the step's operations; steps are numbered in each process");
+                if !footprint.parts.is_empty() {
+                    page.words("energy of the step's operations; numbers are per process");
+                }
             }
             None => page.words("the trace does not tell steps"),
         },

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use jouletree_account::{Spreads, Tef, TefEntry, t2e};
-use jouletree_model::{DeviceEnergy, Footprint, Joules, Nanos, StepEnergy, in_spreadsheet};
+use jouletree_model::{DeviceEnergy, Footprint, Joules, Nanos, PartKind, StepEnergy, in_spreadsheet};
 use serde::Serialize;
 
 use crate::cell::Cell;
@@ -44,17 +44,23 @@ fn unattributed(balance: &DeviceEnergy) -> Option<String> {
 
 /// What was attributed and what not, device by device, in words.
 pub fn balances(footprint: &Footprint) -> Vec<String> {
+    let has_steps = footprint.parts.iter().any(|part| part.part.kind == PartKind::RecordedSteps);
+    let (outside, inside) = match has_steps {
+        true => ("outside of recorded steps", "within them"),
+        false => ("while operations were not recorded", "while they were"),
+    };
     let words = footprint.devices.iter().filter_map(|balance| {
         let measured = balance.measured.filter(|measured| measured.0 > 0.0)?;
         let recorded = Joules((measured - balance.outside_trace).0.max(0.0));
         if balance.attributed.0 <= 0.0 {
-            return Some(format!("{}: {measured}; no operation was recorded", balance.device));
+            let place = if footprint.charges.is_empty() { "" } else { " within steps" };
+            return Some(format!("{}: {measured}; no operation was recorded{place}", balance.device));
         }
         let part = |part: Joules| format!("{part} ({})", percent(share(part, recorded)));
         let idle = Joules((recorded - balance.attributed).0.max(0.0));
         Some(format!(
-            "{}: {measured}, of which {} while operations were not recorded and {recorded} while they were; of these \
-             {} went to operations and {} were used while none ran",
+            "{}: {measured}, of which {} {outside} and {recorded} {inside}; of these {} went to operations and {} were used \
+             while none ran",
             balance.device,
             balance.outside_trace,
             part(balance.attributed),

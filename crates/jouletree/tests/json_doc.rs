@@ -136,7 +136,7 @@ fn told(run_folder: &str, keys: &mut BTreeMap<String, BTreeSet<String>>) {
                    session.ran_window('eval', t, u, 'window', 1)\n";
     let arguments = ["run", "-q", "--no-daemon", "-o", run_folder, "--", "python3", "-c", program];
     ended(jouletree().args(arguments).output().expect("the command starts")).ok();
-    for (kind, by) in [("Phase", "phase"), ("Stage", "stage"), ("Window", "window")] {
+    for (kind, by) in [("Phase", "phase"), ("Part", "part"), ("Stage", "stage"), ("Window", "window")] {
         let rows = run(["show", run_folder, "--format", "json", "--by", by]).json();
         for row in rows.as_array().expect("a list") {
             let fields = row.as_object().expect("an object").keys().cloned();

@@ -102,8 +102,9 @@ fn a_program_is_accounted_to_its_layers() {
     let ran = place.ran(&["--level", "module", "--steps", "2..4"], LAYERS);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(ran.stdout, "", "what jouletree says goes to standard error");
-    for said in ["by layer", "layer_1", "by pass", "backward", "3 of 6 steps", "the monitor itself", "kept in run"]
-    {
+    let words =
+        ["by layer", "layer_1", "by pass", "backward", "3 of 6 train steps", "the monitor itself", "kept in run"];
+    for said in words {
         assert!(ran.stderr.contains(said), "`{said}` is not in {}", ran.stderr);
     }
     let result = place.accounted();
@@ -133,10 +134,124 @@ fn a_program_is_accounted_to_its_layers() {
     let phases = view(&place.path("run"), &["--by", "phase"]);
     let stepped: f64 = phases.as_array().unwrap().iter().map(|row| number(row, "energy_j")).sum();
     assert!(inside > 0.3 * stepped && inside < 0.75 * stepped, "{inside} of {stepped} in steps, {used} in all");
+    // Modules of other steps were noted, too: their energy is in no sum of recorded steps.
     let steps = list(&result, "steps");
-    assert_eq!(steps.len(), 6, "{steps:?}");
+    assert_eq!(steps.len(), 3, "{steps:?}");
+    let sum = |rows: &Value| rows.as_array().unwrap().iter().map(|row| number(row, "energy_j")).sum::<f64>();
+    let by = |by: &str| view(&place.path("run"), &["--by", by]);
+    let passes: f64 = by("pass").as_object().unwrap().values().filter_map(Value::as_f64).sum();
+    let sums =
+        [sum(&by("op")), sum(&by("step")), passes, number(&by("layer"), "energy_j"), number(cpu, "attributed_j")];
+    for found in sums {
+        assert_close(found, charged, 1e-9, "one base");
+        assert!(found <= inside * (1.0 + 1e-9), "{found} of {inside}");
+    }
+    let outside = "operations outside of recorded steps:";
+    assert!(ran.stderr.contains(outside), "`{outside}` is not in {}", ran.stderr);
     assert!(!place.path("run").join("traces").exists());
     assert!(place.path("run").join("spans.parquet").exists());
+}
+
+/// Steps of two phases and three functions, compilation, recording, and an operation outside of steps.
+const PARTS: &str = r#"
+import time
+from jouletree import _session
+session = _session.current()
+def work(seconds):
+    start = time.time_ns()
+    while time.time_ns() < start + seconds * 1e9:
+        sum(range(1000))
+    return start, time.time_ns()
+def step(phase, recorded, function, module):
+    number = session.next_step()
+    start, end = work(0.04)
+    session.ran_module(module, start, end, 1, "Linear", "forward")
+    session.ran_step(number, start, time.time_ns(), phase, recorded, 4, function)
+work(0.05)
+session.compiled("f", *work(0.05))
+for number in range(6):
+    step("train", number < 2, "", "net/a")
+    work(0.01)
+for number in range(4):
+    step("evaluate", number < 1, "", "net/b")
+for number in range(3):
+    step("evaluate", False, "g", "net/c")
+session.cost(*work(0.05))
+start, end = work(0.05)
+session.ran_module("loose", start, end, 1, "Linear", "forward")
+"#;
+
+#[test]
+fn phases_and_functions_have_their_own_factors_and_parts_make_the_run() {
+    let place = Place::new();
+    let ran = place.ran(&["--level", "module"], PARTS);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let lines =
+        ["the whole run", "2 of 6 train steps, 1 of 4 evaluate steps", "evaluate steps that were not recorded"];
+    for line in
+        lines.iter().chain(&["compilation", "recording operations", "after the last step", "none recorded"])
+    {
+        assert!(ran.stderr.contains(line), "`{line}` is not in {}", ran.stderr);
+    }
+    let run = place.path("run");
+
+    let phases = view(&run, &["--by", "phase"]);
+    let rows: Vec<(&str, &str, u64, u64)> = (phases.as_array().unwrap().iter())
+        .map(|row| {
+            let count = |key: &str| row[key].as_u64().unwrap();
+            (text(row, "phase"), text(row, "function"), count("steps"), count("recorded"))
+        })
+        .collect();
+    assert_eq!(rows, [("train", "", 6, 2), ("evaluate", "", 4, 1), ("evaluate", "g", 3, 0)]);
+    assert!(phases[2]["factor"].is_null() && phases[0]["processes"] == 1);
+
+    let energy = |path: &str, arguments: &[&str]| -> f64 {
+        let rows = view(&run, &[&["--by", "op"], arguments].concat());
+        rows.as_array()
+            .unwrap()
+            .iter()
+            .filter(|op| text(op, "path") == path)
+            .map(|op| number(op, "energy_j"))
+            .sum()
+    };
+    for (path, row) in [("net/a", &phases[0]), ("net/b", &phases[1])] {
+        let (recorded, all) = (energy(path, &[]), energy(path, &["--all-steps"]));
+        assert!(recorded > 0.0);
+        assert_close(all, recorded * number(row, "factor"), 1e-9, path);
+        assert!(all <= number(row, "energy_j") * (1.0 + 1e-9), "{path}: {all}");
+    }
+    for path in ["net/c", "loose"] {
+        assert_eq!([energy(path, &[]), energy(path, &["--all-steps"])], [0.0, 0.0], "{path}");
+    }
+    let scaled = ended(jouletree().arg("show").arg(&run).args(["--by", "pass", "--all-steps"]).output().unwrap());
+    assert!(scaled.stderr.contains("--all-steps leaves out evaluate g: 3 steps"), "{}", scaled.stderr);
+
+    let parts = view(&run, &["--by", "part"]);
+    let parts = parts.as_array().unwrap();
+    let sum = |key: &str| parts.iter().map(|row| number(row, key)).sum::<f64>();
+    assert_close(sum("energy_j"), ours(&place.manifest()), 1e-9, "parts make the whole");
+    assert_close(sum("share"), 1.0, 1e-9, "shares");
+    let names: Vec<&str> = parts.iter().map(|row| text(row, "part")).collect();
+    let wanted = ["operations", "operations", "between_operations", "between_operations", "unrecorded_steps"];
+    let wanted =
+        [wanted.as_slice(), &["unrecorded_steps", "unrecorded_steps", "compilation", "recording"]].concat();
+    assert_eq!(names, [wanted.as_slice(), &["before_steps", "between_steps", "after_steps"]].concat());
+    assert!(parts.iter().all(|row| number(row, "energy_j") > 0.0 || text(row, "part") == "between_operations"));
+    let after = parts.last().unwrap();
+    assert!(number(after, "operations_j") > 0.0, "the loose operation is in {after}");
+    assert_eq!(place.accounted()["parts"], Value::Array(parts.clone()), "accounted again, they are the same");
+    let windows = view(&run, &["--by", "window"]);
+    assert_eq!(text(&windows[0], "window"), "f", "what was compiled has its name");
+    let exported = ended(
+        jouletree()
+            .arg("export")
+            .arg(&run)
+            .args(["--to", "perfetto", "-o"])
+            .arg(place.path("trace.json"))
+            .output()
+            .unwrap(),
+    );
+    assert_eq!(exported.code, 0, "{}", exported.stderr);
 }
 
 #[test]
@@ -209,6 +324,7 @@ fn what_cannot_be_recorded_is_said() {
     let ran = place.ran(&[], "print(1)");
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "1\n"));
     assert!(ran.stderr.contains("no operation was recorded"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("--by op"), "there are none to show: {}", ran.stderr);
     let shown = ended(jouletree().arg("show").arg(place.path("run")).output().unwrap());
     assert!(shown.code == 0 && shown.stdout.contains("no operation was recorded"), "{}", shown.stdout);
 }

@@ -105,11 +105,12 @@ fn what_a_program_told_is_written_as_markdown() {
         assert_well_formed(&text).remove(0)
     };
     assert_eq!(rows("phase")[2][0], "`train`");
+    assert_eq!(rows("part").last().expect("a sum")[0], "`all`");
     assert_eq!(rows("window")[2][0], "`` `eval` ``");
     assert_eq!(rows("stage").last().expect("a stage")[0], "`a|b`");
     // The whole report, as in the terminal.
     let text = run(["show", &folder, "--format", "markdown"]).ok();
-    assert_eq!(assert_well_formed(&text).len(), 4, "{text}");
+    assert_eq!(assert_well_formed(&text).len(), 5, "{text}");
     assert!(text.contains("### by window") && !text.contains("\n\n\n"), "{text}");
 }
 
