@@ -218,6 +218,7 @@ fn idle_strangers_do_not_lock_out_the_owner_of_the_token() {
     });
     let (network, smaragdine) = (daemon.ways.tcp.unwrap(), daemon.ways.smaragdine.unwrap());
     let before = Client::connect(&tls(&daemon, "a-token-of-the-tests")).unwrap();
+    assert!(before.sensors().is_ok());
     let silent: Vec<_> = (0..160).map(|_| TcpStream::connect(network).unwrap()).collect();
     let pem = fs::read(daemon.folder.path().join("cert.pem")).unwrap();
     let (ready, are_ready) = std::sync::mpsc::channel();

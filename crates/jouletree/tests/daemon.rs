@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use fake_powercap::{Fake, LONGEST_TICK, Layout, Player};
 use jouletree_daemon::client::{Address, Client};
 use jouletree_meter::station::{Feed, Next, Watch};
-use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
 use tempfile::TempDir;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -203,7 +203,7 @@ fn without_file_descriptors_the_reason_is_told() {
     let clients: Vec<_> = (0..4).map(|_| Client::connect(&Address::Unix(machine.socket())).unwrap()).collect();
     let Ok(open) = fs::read_dir(format!("/proc/{}/fd", daemon.0.id())) else { return };
     // So many are open already, and one more for the connection of the session.
-    let limit = Rlimit { current: Some(open.count() as u64 + 2), maximum: Some(1 << 20) };
+    let limit = Rlimit { current: Some(open.count() as u64 + 2), ..getrlimit(Resource::Nofile) };
     prlimit(Some(Pid::from_child(&daemon.0)), Resource::Nofile, limit).unwrap();
     let sleep = Daemon(Command::new("sleep").arg("60").spawn().unwrap());
     let watch = Watch { pid: Some(sleep.0.id()), ..Watch::default() };

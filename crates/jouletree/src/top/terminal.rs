@@ -20,7 +20,8 @@ static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// A terminal that is a screen as long as this lives.
 pub struct Screen {
-    terminal: Terminal<CrosstermBackend<Stdout>>,
+    /// There until this is dropped.
+    terminal: Option<Terminal<CrosstermBackend<Stdout>>>,
 }
 
 impl Screen {
@@ -29,7 +30,7 @@ impl Screen {
         give_back_on_panic();
         let terminal = Terminal::new(CrosstermBackend::new(stdout())).context("cannot draw on this terminal")?;
         // From here on, dropping gives it back.
-        let screen = Screen { terminal };
+        let screen = Screen { terminal: Some(terminal) };
         enable_raw_mode().context("cannot read single keys from this terminal; try `--format text`")?;
         // Cleared by hand: ratatui would ask where the cursor is, which not every terminal answers.
         execute!(stdout(), EnterAlternateScreen, Hide, Clear(ClearType::All))
@@ -39,7 +40,9 @@ impl Screen {
 
     /// Draws on it.
     pub fn draw(&mut self, draw: impl FnOnce(&mut ratatui::Frame)) -> Result<()> {
-        self.terminal.draw(draw).context("cannot draw on this terminal")?;
+        if let Some(terminal) = &mut self.terminal {
+            terminal.draw(draw).context("cannot draw on this terminal")?;
+        }
         Ok(())
     }
 }
@@ -48,6 +51,12 @@ impl Drop for Screen {
     fn drop(&mut self) {
         // A terminal that is gone needs nothing.
         let _ = give_back();
+        // Ratatui would complain, to nobody, and panic.
+        if let Some(mut terminal) = self.terminal.take()
+            && terminal.show_cursor().is_err()
+        {
+            std::mem::forget(terminal);
+        }
         for panic in PANICS.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             eprintln!("{panic}");
         }
