@@ -15,7 +15,7 @@ const MOST_NAMED: usize = 5;
 pub fn running(proc: &Path, processes: &[u32]) -> Option<String> {
     let until = Instant::now() + GRACE;
     loop {
-        let left: Vec<u32> = processes.iter().copied().filter(|pid| began(proc, *pid).is_some()).collect();
+        let left: Vec<u32> = processes.iter().copied().filter(|pid| runs(proc, *pid)).collect();
         if left.is_empty() {
             return None;
         }
@@ -24,6 +24,10 @@ pub fn running(proc: &Path, processes: &[u32]) -> Option<String> {
         }
         std::thread::sleep(LOOK);
     }
+}
+
+fn runs(proc: &Path, pid: u32) -> bool {
+    began(proc, pid).is_ok_and(|began| began.is_some())
 }
 
 fn remark(proc: &Path, left: &[u32]) -> String {
@@ -56,7 +60,7 @@ mod tests {
         assert!(remark.contains(&format!("sleep (pid {})", child.id())), "{remark}");
         child.kill().unwrap();
         // It has ended, although nobody has asked for its end.
-        while began(proc, child.id()).is_some() {
+        while runs(proc, child.id()) {
             std::thread::sleep(LOOK);
         }
         assert_eq!(running(proc, &[child.id()]), None);
