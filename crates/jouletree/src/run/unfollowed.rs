@@ -187,8 +187,11 @@ fn reason(
         let of_it = |word: &Vec<u8>| Some(word.strip_prefix(name)?.strip_prefix(b"=")?.to_vec());
         environment.iter().find_map(of_it)
     };
-    if value(b"JOULETREE_TRACES").is_none_or(|traces| traces != needed.traces.as_os_str().as_bytes()) {
-        return Some(Reason::Cleared);
+    match value(b"JOULETREE_TRACES") {
+        None => return Some(Reason::Cleared),
+        // Another run follows it.
+        Some(traces) if traces != needed.traces.as_os_str().as_bytes() => return None,
+        Some(_) => {}
     }
     let options = options(arguments);
     if options.contains(&b'S') {
@@ -199,11 +202,15 @@ fn reason(
     }
     let path = value(b"PYTHONPATH").unwrap_or_default();
     let entries: Vec<PathBuf> = std::env::split_paths(OsStr::from_bytes(&path)).collect();
-    let Some(place) = entries.iter().position(|entry| *entry == needed.start) else {
+    let Some(place) = entries.iter().position(|entry| is_same(entry, &needed.start)) else {
         return Some(Reason::Replaced(String::from_utf8_lossy(&path).into_owned()));
     };
     let shadow = entries.iter().take(place).find(|entry| is_customized(entry))?;
     Some(Reason::Shadowed(shadow.display().to_string()))
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    one == other || fs::canonicalize(one).is_ok_and(|one| fs::canonicalize(other).is_ok_and(|other| one == other))
 }
 
 /// The options of one letter with which a Python was started.
@@ -320,7 +327,7 @@ mod tests {
         assert_eq!(why(replaced, "python train.py"), Some(Reason::Replaced(".:lib".into())));
         assert_eq!(why("JOULETREE_TRACES=/run/traces", "python x"), Some(Reason::Replaced(String::new())));
         assert_eq!(why("PATH=/bin", "python x"), Some(Reason::Cleared));
-        assert_eq!(why("JOULETREE_TRACES=/other", "python x"), Some(Reason::Cleared));
+        assert_eq!(why("JOULETREE_TRACES=/another/run", "python x"), None);
         let added = "JOULETREE_TRACES=/run/traces PYTHONPATH=lib:/cache/jouletree/_auto:own";
         assert_eq!(why(added, "python x"), None);
         let shadowed = added.replace("lib:", "lib:own:");

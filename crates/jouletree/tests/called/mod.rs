@@ -53,7 +53,7 @@ pub fn called_run(path: &Path) {
 
 /// The same where a process tree is known to have used a part of the processor's energy.
 pub fn called_run_of_a_tree(path: &Path, part: f64) {
-    let of_tree = POWER.map(|(until, watts)| (until, if watts > 20.0 { part * watts } else { 0.0 }));
+    let of_tree = POWER.map(|(until, watts)| (until, part * watts));
     let ours = MeteredSeries {
         device: Device::new(DeviceClass::Cpu, 0),
         domain: Some("ours".to_owned()),
