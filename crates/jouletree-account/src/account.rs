@@ -97,6 +97,10 @@ pub fn account(trace: &Trace, power: &[Metered<'_>], semantics: Semantics) -> Re
         Semantics::Exact => trace.recorded(),
         Semantics::Paper => extent.map(paper::on_grid).into_iter().collect(),
     };
+    let mut by_device: FxHashMap<&Device, &Metered<'_>> = FxHashMap::default();
+    for metered in power {
+        by_device.entry(metered.device).or_insert(metered);
+    }
     let hosting = Hosting::of(&trace.devices);
     let work = Work { trace, semantics, recorded, hosting };
     let mut footprint = Footprint {
@@ -109,7 +113,7 @@ pub fn account(trace: &Trace, power: &[Metered<'_>], semantics: Semantics) -> Re
     let stages = trace.program.stages();
     if stages.is_empty() {
         let account = |device: &&Device| {
-            let metered = power.iter().find(|metered| metered.device == *device);
+            let metered = by_device.get(*device);
             work.account(device, metered.map(|metered| (metered.kind, metered.series)), &[TimeRange::ALL])
         };
         let accounts: Vec<DeviceAccount> = devices.par_iter().map(account).collect();
@@ -123,7 +127,7 @@ pub fn account(trace: &Trace, power: &[Metered<'_>], semantics: Semantics) -> Re
     }
     for (number, stage) in stages.iter().enumerate() {
         let account = |device: &&Device| {
-            let metered = power.iter().find(|metered| metered.device == *device);
+            let metered = by_device.get(*device);
             let part = metered.map(|metered| (metered.kind, metered.series.within(&stage.ranges)));
             work.account(device, part.as_ref().map(|(kind, series)| (*kind, series)), &stage.ranges)
         };
