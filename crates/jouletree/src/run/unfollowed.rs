@@ -105,11 +105,8 @@ impl Unfollowed {
     }
 
     fn reason(&self, folder: &Path) -> Option<Reason> {
-        let environment = words(content(&folder.join("environ")));
-        if environment.is_empty() {
-            // It is another user's by now, or it has ended.
-            return None;
-        }
+        // That of another user cannot be read; one that was cleared is empty.
+        let environment = words(Some(content(&folder.join("environ"))?));
         let here = fs::read_link(folder.join("cwd")).unwrap_or_default();
         let arguments = words(content(&folder.join("cmdline")));
         let is_customized = |entry: &Path| {
@@ -378,19 +375,25 @@ mod tests {
         // The installed package has begun in this one.
         make(5, "lib", torch);
         fs::write(traces.join("followed-5"), "").unwrap();
+        // `env -i` leaves nothing at all.
+        make(6, "", torch);
+        fs::write(proc.join("6/environ"), "").unwrap();
+        fs::write(proc.join("6/cmdline"), "python\0other.py\0").unwrap();
         let mut unfollowed = Unfollowed::new(&proc, needed);
         let mut look = || {
             unfollowed.looked = None;
-            unfollowed.look(&[1, 2, 3, 4, 5, 6]);
+            unfollowed.look(&[1, 2, 3, 4, 5, 6, 7]);
             let mut left: Vec<_> =
                 fs::read_dir(&traces).unwrap().map(|entry| entry.unwrap().file_name()).collect();
             left.sort();
             left
         };
-        assert_eq!(look(), ["followed-5", "unfollowed-3"]);
+        assert_eq!(look(), ["followed-5", "unfollowed-3", "unfollowed-6"]);
         let warning = fs::read_to_string(traces.join("unfollowed-3/warnings.txt")).unwrap();
         assert!(warning.starts_with("python3.11 (`train.py`) used PyTorch but"), "{warning}");
         assert!(warning.contains("PYTHONPATH was replaced; use PYTHONPATH=.:$PYTHONPATH"), "{warning}");
-        assert_eq!(look().len(), 2);
+        let cleared = fs::read_to_string(traces.join("unfollowed-6/warnings.txt")).unwrap();
+        assert!(cleared.contains("its environment was cleared"), "{cleared}");
+        assert_eq!(look().len(), 3);
     }
 }
