@@ -1,5 +1,8 @@
 //! A run whose calls and power are made up, so that every energy is known.
 
+// Each test file uses its part of this.
+#![allow(dead_code)]
+
 use std::path::Path;
 
 use jouletree_model::{
