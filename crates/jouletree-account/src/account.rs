@@ -106,6 +106,10 @@ pub fn account(trace: &Trace, power: &[Metered<'_>], semantics: Semantics) -> Re
         (None, Semantics::Exact) => extent.into_iter().collect(),
         (None, Semantics::Paper) => extent.map(paper::on_grid).into_iter().collect(),
     };
+    let mut by_device: FxHashMap<&Device, &Metered<'_>> = FxHashMap::default();
+    for metered in power {
+        by_device.entry(metered.device).or_insert(metered);
+    }
     let hosting = Hosting::of(&trace.devices);
     let (lanes, ops) = match &cut {
         Some(cut) => (cut.lanes.as_slice(), cut.ops()),
@@ -121,7 +125,7 @@ pub fn account(trace: &Trace, power: &[Metered<'_>], semantics: Semantics) -> Re
     };
     if stages.is_empty() {
         let account = |device: &&Device| {
-            let metered = power.iter().find(|metered| metered.device == *device);
+            let metered = by_device.get(*device);
             work.account(device, metered.map(|metered| (metered.kind, metered.series)), (0, &[TimeRange::ALL]))
         };
         let accounts: Vec<DeviceAccount> = devices.par_iter().map(account).collect();
@@ -134,7 +138,7 @@ pub fn account(trace: &Trace, power: &[Metered<'_>], semantics: Semantics) -> Re
     }
     for (number, stage) in stages.iter().enumerate() {
         let account = |device: &&Device| {
-            let metered = power.iter().find(|metered| metered.device == *device);
+            let metered = by_device.get(*device);
             let part = metered.map(|metered| (metered.kind, metered.series.within(&stage.ranges)));
             work.account(device, part.as_ref().map(|(kind, series)| (*kind, series)), (number, &stage.ranges))
         };

@@ -7,6 +7,7 @@ mod recordings;
 use std::fs;
 
 use jouletree_meter::live::Live;
+use jouletree_meter::sampler::{Incident, What};
 use jouletree_meter::series::{SeriesBuilder, Windows};
 use jouletree_meter::share::{Increment, Policy, ShareSample, Split, split};
 use jouletree_meter::station::Batch;
@@ -155,7 +156,12 @@ fn a_recording_is_a_run() {
     let run = folder.path().join("deep/run");
     let sensors = sensors();
     let header = header(&sensors);
-    let batches = batches(7, 30, anchor(&header));
+    let mut batches = batches(7, 30, anchor(&header));
+    for (number, missed, worst) in [(3, 12, 9), (4, 1, 300), (20, 2, 11)] {
+        let what = What::Late { missed, worst: Nanos(worst * 1_000_000) };
+        let at = batches[number].samples[0].at;
+        batches[number].incidents.push(Incident { at, sensor: None, what });
+    }
     let writer = write(&run, &header, &batches, 4);
     assert_eq!(names_in(&run), ["journal", "recording.json"]);
     let opened = finish(writer, &sensors);
@@ -168,7 +174,11 @@ fn a_recording_is_a_run() {
     assert_eq!((recording.command.join(" ").as_str(), recording.pid), ("python train.py", Some(4711)));
     assert_eq!((recording.own_time_ns, recording.tree_time_ns), (Some(11_000_000), Some(900_000_000)));
     assert_eq!(recording.remarks, ["performance events are refused"]);
-    let incident = &recording.incidents[0];
+    // Skipped readings are one incident, with their sum and the longest delay.
+    let late: Vec<&str> =
+        recording.incidents.iter().filter(|it| it.kind == "late").map(|it| it.message.as_str()).collect();
+    assert_eq!(late, ["15 readings were skipped because the system was busy, for up to 300 ms at once"]);
+    let incident = recording.incidents.iter().find(|incident| incident.kind != "late").unwrap();
     assert_eq!((incident.kind.as_str(), incident.device.as_ref()), ("lost", Some(&sensors[2].device)));
     assert!(recording.host.kernel.is_some() && recording.sampler.unwrap().missed == 1);
     let messages: Vec<&str> = opened.manifest().warnings.iter().map(|warning| warning.message.as_str()).collect();

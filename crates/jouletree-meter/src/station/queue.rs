@@ -117,6 +117,7 @@ fn prepend<T>(items: &mut Vec<T>, mut older: Vec<T>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::share::ShareSample;
     use crate::{Anchor, Mono};
     use jouletree_model::Nanos;
 
@@ -124,7 +125,10 @@ mod tests {
         let at = Mono(i64::try_from(number).unwrap());
         let sample = |(sensor, flags)| Sample { sensor, flags, at, count: number };
         let anchors = vec![Anchor { mono: at, wall: Nanos(0), boot: Nanos(0) }];
-        Batch { number, samples: samples.into_iter().map(sample).collect(), anchors, ..Batch::default() }
+        let share =
+            ShareSample { from: at, at: Mono(at.0 + 1), socket: 0, ours: 1.0, others: 0.0, idle: 0.0, own: 0.0 };
+        let (samples, shares) = (samples.into_iter().map(sample).collect(), vec![share]);
+        Batch { number, samples, shares, anchors, ..Batch::default() }
     }
 
     fn popped(queue: &Queue) -> Batch {
@@ -143,6 +147,7 @@ mod tests {
         queue.push(batch(2, [(0, well), (1, well)]));
         let first = popped(&queue);
         assert_eq!((first.number, first.lost, first.anchors.len()), (1, 2, 2));
+        assert_eq!(first.shares.len(), 2, "the counters tell how much was used meanwhile, and these by whom");
         assert!(first.samples.iter().all(|sample| sample.flags == well));
         let second = popped(&queue);
         assert_eq!((second.number, second.lost), (2, 0));

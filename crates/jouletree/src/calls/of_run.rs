@@ -97,7 +97,11 @@ fn add_device(
         let quiet = quiet(&occupied, since, call.range.start, rule.baseline);
         let stamps = Stamps::of_newest(&sampled, call.range.start, call.range.end);
         let both = Both {
-            exact: meter.net(call.range, &quiet, Some(tail_limit(&busy, call))),
+            exact: meter.net(
+                call.range,
+                &quiet,
+                Some(if is_tree { call.range.end } else { tail_limit(&busy, call) }),
+            ),
             fecom: net(&sampled, stamps, &FecomRule::default()),
             stamped: TimeRange { start: sampled.began + stamps.start, end: sampled.began + stamps.end },
         };

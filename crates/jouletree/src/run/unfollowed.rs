@@ -105,11 +105,8 @@ impl Unfollowed {
     }
 
     fn reason(&self, folder: &Path) -> Option<Reason> {
-        let environment = words(content(&folder.join("environ")));
-        if environment.is_empty() {
-            // It is another user's by now, or it has ended.
-            return None;
-        }
+        // That of another user cannot be read; one that was cleared is empty.
+        let environment = words(Some(content(&folder.join("environ"))?));
         let here = fs::read_link(folder.join("cwd")).unwrap_or_default();
         let arguments = words(content(&folder.join("cmdline")));
         let is_customized = |entry: &Path| {
@@ -187,8 +184,11 @@ fn reason(
         let of_it = |word: &Vec<u8>| Some(word.strip_prefix(name)?.strip_prefix(b"=")?.to_vec());
         environment.iter().find_map(of_it)
     };
-    if value(b"JOULETREE_TRACES").is_none_or(|traces| traces != needed.traces.as_os_str().as_bytes()) {
-        return Some(Reason::Cleared);
+    match value(b"JOULETREE_TRACES") {
+        None => return Some(Reason::Cleared),
+        // Another run follows it.
+        Some(traces) if traces != needed.traces.as_os_str().as_bytes() => return None,
+        Some(_) => {}
     }
     let options = options(arguments);
     if options.contains(&b'S') {
@@ -199,11 +199,15 @@ fn reason(
     }
     let path = value(b"PYTHONPATH").unwrap_or_default();
     let entries: Vec<PathBuf> = std::env::split_paths(OsStr::from_bytes(&path)).collect();
-    let Some(place) = entries.iter().position(|entry| *entry == needed.start) else {
+    let Some(place) = entries.iter().position(|entry| is_same(entry, &needed.start)) else {
         return Some(Reason::Replaced(String::from_utf8_lossy(&path).into_owned()));
     };
     let shadow = entries.iter().take(place).find(|entry| is_customized(entry))?;
     Some(Reason::Shadowed(shadow.display().to_string()))
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    one == other || fs::canonicalize(one).is_ok_and(|one| fs::canonicalize(other).is_ok_and(|other| one == other))
 }
 
 /// The options of one letter with which a Python was started.
@@ -320,7 +324,7 @@ mod tests {
         assert_eq!(why(replaced, "python train.py"), Some(Reason::Replaced(".:lib".into())));
         assert_eq!(why("JOULETREE_TRACES=/run/traces", "python x"), Some(Reason::Replaced(String::new())));
         assert_eq!(why("PATH=/bin", "python x"), Some(Reason::Cleared));
-        assert_eq!(why("JOULETREE_TRACES=/other", "python x"), Some(Reason::Cleared));
+        assert_eq!(why("JOULETREE_TRACES=/another/run", "python x"), None);
         let added = "JOULETREE_TRACES=/run/traces PYTHONPATH=lib:/cache/jouletree/_auto:own";
         assert_eq!(why(added, "python x"), None);
         let shadowed = added.replace("lib:", "lib:own:");
@@ -371,19 +375,25 @@ mod tests {
         // The installed package has begun in this one.
         make(5, "lib", torch);
         fs::write(traces.join("followed-5"), "").unwrap();
+        // `env -i` leaves nothing at all.
+        make(6, "", torch);
+        fs::write(proc.join("6/environ"), "").unwrap();
+        fs::write(proc.join("6/cmdline"), "python\0other.py\0").unwrap();
         let mut unfollowed = Unfollowed::new(&proc, needed);
         let mut look = || {
             unfollowed.looked = None;
-            unfollowed.look(&[1, 2, 3, 4, 5, 6]);
+            unfollowed.look(&[1, 2, 3, 4, 5, 6, 7]);
             let mut left: Vec<_> =
                 fs::read_dir(&traces).unwrap().map(|entry| entry.unwrap().file_name()).collect();
             left.sort();
             left
         };
-        assert_eq!(look(), ["followed-5", "unfollowed-3"]);
+        assert_eq!(look(), ["followed-5", "unfollowed-3", "unfollowed-6"]);
         let warning = fs::read_to_string(traces.join("unfollowed-3/warnings.txt")).unwrap();
         assert!(warning.starts_with("python3.11 (`train.py`) used PyTorch but"), "{warning}");
         assert!(warning.contains("PYTHONPATH was replaced; use PYTHONPATH=.:$PYTHONPATH"), "{warning}");
-        assert_eq!(look().len(), 2);
+        let cleared = fs::read_to_string(traces.join("unfollowed-6/warnings.txt")).unwrap();
+        assert!(cleared.contains("its environment was cleared"), "{cleared}");
+        assert_eq!(look().len(), 3);
     }
 }
