@@ -3,7 +3,7 @@
 JAX returns from a call before the results are there. A step therefore lasts from its call to the call that begins the
 next step, and only at the edges of a recorded window the program is made to wait for its results. The last step of a
 program has no next one: it lasts until the process ends, or as long as the longest step that the same function began
-before if the process went on for much longer.
+before if the process went on for longer.
 """
 
 from __future__ import annotations
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
     from .._session import Session
 
+#: How many times as long as the longest before it the last step may be.
+_LONGER = 1.1
+#: How many arrays are waited for before a window.
+_ARRAYS = 10_000
+
 _WITHOUT_STEPS = (
     "JAX ran operations, but called no function compiled by jax.jit: there are no steps and no operations; "
     "call the training step through jax.jit"
@@ -40,6 +45,7 @@ class Steps:
 
         self._session = session
         self._config = jax.config
+        self._live_arrays: Callable[[], list[Any]] = jax.live_arrays
         self._leaves: Callable[[Any], list[Any]] = jax.tree_util.tree_leaves
         self._is_outermost = trace_state_clean
         self._window = Window(session, jax)
@@ -90,8 +96,8 @@ class Steps:
                 self._wait()
                 end = time.time_ns()
                 longest = leader.longest_ns
-                # A step may take longer than those before it; a program that did something else takes much longer.
-                self._end_step(self._start + longest if 0 < 2 * longest < end - self._start else end)
+                # A step may take a little longer than those before it; else the program did something else after it.
+                self._end_step(self._start + longest if 0 < _LONGER * longest < end - self._start else end)
             self._ledger.write()
             self._window.close()
             if self._has_compiled and not self._has_steps:
@@ -128,7 +134,7 @@ class Steps:
             self._end_step(time.time_ns())
             guarded(window.close)
         elif wanted and not window.is_open:
-            self._wait()
+            self._wait_for_all()
         self._end_step(time.time_ns())
         if wanted:
             guarded(window.open)
@@ -172,6 +178,16 @@ class Steps:
                 array.block_until_ready()
         except Exception:  # noqa: BLE001: the program meets its own failure when it asks for the results
             pass
+
+    def _wait_for_all(self) -> None:
+        """Waits until everything has its results: what the program began before a window is no part of its steps."""
+        for array in self._live_arrays()[:_ARRAYS]:
+            try:
+                if not array.is_deleted():
+                    array.block_until_ready()
+            except Exception:  # noqa: BLE001: as above
+                pass
+        self._wait()
 
     def _first_array(self, results: Any) -> Any:
         """One array among the results: a compiled program has all its results at the same time."""
