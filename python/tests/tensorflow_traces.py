@@ -32,7 +32,11 @@ class Recorded:
         rows = [row for path in self.files("steps.csv") for row in csv.DictReader(path.open())]
         for row in rows:
             row.update(start=int(row["start_ns"]), end=int(row["end_ns"]), recorded=row["recorded"] == "1")
-        return rows
+        return sorted(rows, key=lambda row: row["start"])
+
+    @property
+    def windows(self) -> list[dict]:
+        return [row for path in self.files("windows.csv") for row in csv.DictReader(path.open())]
 
     def count(self, phase: str, recorded: bool = None) -> int:
         return sum(row["phase"] == phase and recorded in (None, row["recorded"]) for row in self.steps)
@@ -115,6 +119,14 @@ def xplane_operations(path: pathlib.Path) -> list[tuple[str, int, int]]:
                     events.append((about.name.rpartition(":")[0], start, end))
     assert base is not None, f"{path} has no marker"
     return [(name, start + base, end + base) for name, start, end in events]
+
+
+def events_of(path: pathlib.Path) -> set[str]:
+    """The names of all events in a window of the profiler."""
+    from tensorflow.tsl.profiler.protobuf import xplane_pb2
+
+    space = xplane_pb2.XSpace.FromString(path.read_bytes())
+    return {about.name for plane in space.planes for about in plane.event_metadata.values()}
 
 
 def union(spans) -> list[tuple[int, int]]:

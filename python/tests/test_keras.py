@@ -5,7 +5,14 @@ Needs an environment with TensorFlow: ``tensorflow-2.15`` (Keras 2) or ``framewo
 
 from __future__ import annotations
 
+import collections
 import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import textwrap
 
 import pytest
 from tensorflow_traces import EXAMPLES, run
@@ -31,9 +38,8 @@ def test_the_example_is_recorded_by_layer(tmp_path):
     options = ["--layers", "2", "--hidden", "128", "--heads", "2", "--seq", "64", "--steps", "4"]
     found = run(tmp_path, [EXAMPLES / "bert_keras.py", *options])
     assert found.done.returncode == 0, found.done.stderr
-    # The first call of each of the three functions traces it.
     counts = [found.count(phase, True) for phase in ("train", "evaluate", "predict")]
-    assert (counts, len(found.steps)) == ([7, 3, 3], 13)
+    assert (counts, len(found.steps)) == ([8, 4, 4], 16)
     assert {row["samples"] for row in found.steps} == {"8"}
     assert found.coverage() > 0.7
     names = {name for name, _, _ in found.operations}
@@ -65,9 +71,121 @@ def test_every_way_to_run_a_model_has_its_phase(tmp_path):
     found = run(tmp_path, program)
     assert found.done.returncode == 0, found.done.stderr
     assert "['loss', 'val_loss']" in found.done.stdout, "nobody asked for joules in the logs"
-    # Each function is traced once, and again when it is given batches of another size.
-    assert (found.count("train"), found.count("evaluate"), found.count("predict")) == (9, 11, 3)
+    # All of them, though each function is traced in its first call, and again for batches of another size.
+    assert [found.count(phase, True) for phase in ("train", "evaluate", "predict")] == [11, 13, 5]
+    assert len(found.steps) == 29
     assert {row["samples"] for row in found.steps} == {"16", "64"}
+    assert {row["function"] for row in found.steps} == {"net"}
+
+
+def test_steps_are_batches_and_are_chosen_for_each_function(tmp_path):
+    program = MODEL + """
+    class Stop(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            print("epoch", epoch)
+    model.compile(optimizer="adam", loss="mse", steps_per_execution=3)
+    model.fit(x, y, batch_size=8, epochs=2, verbose=0, callbacks=[Stop()])
+    model.predict(x[:8], verbose=0)
+    other = keras.Sequential([keras.Input((64,)), keras.layers.Dense(8), keras.layers.Dense(1)], name="other")
+    other.compile("sgd", "mse", run_eagerly=True)
+    other.fit(x, y, batch_size=32, verbose=0)
+    other.evaluate(x, y, batch_size=32, verbose=0)
+    """
+    found = run(tmp_path, program, steps="1..4")
+    assert found.done.returncode == 0, found.done.stderr
+    steps = collections.Counter((row["phase"], row["function"], row["recorded"]) for row in found.steps)
+    # Three executions of three, three and two batches: the plan is asked before each.
+    assert steps.pop(("train", "net", True)) + steps.pop(("train", "net", False)) == 16
+    assert found.count("train", True) >= 4 + 2
+    assert steps == {
+        ("predict", "net", True): 1,
+        ("train", "other", True): 2,
+        ("evaluate", "other", True): 2,
+    }
+    assert {row["samples"] for row in found.steps if row["phase"] == "train"} == {"8", "32"}
+    assert found.warnings == ""
+    lengths = [row["end"] - row["start"] for row in found.steps[3:6]]
+    assert max(lengths) - min(lengths) <= 1, "batches of one execution take equal parts of it"
+
+
+#: Loops in graphs, layers with numbers in their names, a layer that is called twice, kernels that are fused.
+NAMED = """
+    import sys
+    import numpy as np
+    import tensorflow as tf
+    keras, which = tf.keras, sys.argv[1]
+    layers = keras.layers
+    images = keras.Input((16, 16, 1))
+    hidden = layers.MaxPooling2D()(layers.Conv2D(8, 3, activation="relu")(images))
+    hidden = layers.Flatten()(layers.Conv2D(16, 3, activation="relu")(hidden))
+    inner = keras.Sequential([keras.Input((16,)), layers.Dropout(0.5), layers.Dense(32, activation="relu")], name="block")
+    hidden = layers.Dense(16, activation="relu")(layers.Dropout(0.5)(hidden))
+    net = keras.Model(images, layers.Dense(4)(inner(hidden) + inner(hidden)), name="net")
+    x, y = np.ones([128, 16, 16, 1], "float32"), np.ones([128, 4], "float32")
+    if which == "executions":
+        net.compile("adam", "mse", steps_per_execution=4)
+        net.fit(x, y, batch_size=16, verbose=0)
+        net.predict(x[:16], verbose=0)
+        sequence = keras.Input((12, 8))
+        recurrent = layers.Bidirectional(layers.GRU(8, recurrent_dropout=0.1, name="gru"), name="both")(sequence)
+        rnn = keras.Model(sequence, layers.Dense(4)(recurrent), name="rnn")
+        rnn.compile("sgd", "mse")
+        rnn.fit(np.ones([64, 12, 8], "float32"), y[:64], batch_size=16, verbose=0)
+    else:
+        data = tf.data.Dataset.from_tensor_slices((x, y)).map(lambda a, b: (tf.abs(a), b)).batch(16)
+        optimizer = keras.optimizers.SGD(0.01)
+
+        @tf.function
+        def epoch(data):
+            for x, y in data:
+                with tf.GradientTape() as tape:
+                    loss = tf.reduce_mean((net(x, training=True) - y) ** 2)
+                optimizer.apply_gradients(zip(tape.gradient(loss, net.trainable_variables), net.trainable_variables))
+
+        for _ in range(3):
+            epoch(data)
+        net.compile("adam", "mse", jit_compile=True)
+        net.fit(x, y, batch_size=16, verbose=0)
+"""
+
+
+@pytest.mark.skipif(not os.environ.get("JOULETREE_BINARY"), reason="JOULETREE_BINARY does not name the jouletree command")
+@pytest.mark.parametrize("which", ["executions", "epoch"])
+def test_layers_have_the_names_of_the_program(tmp_path, which):
+    program, binary = tmp_path / "program.py", os.environ["JOULETREE_BINARY"]
+    program.write_text(textwrap.dedent(NAMED))
+    package = str(pathlib.Path(__file__).resolve().parents[1])
+    words = [binary, "run", "-o", str(tmp_path / "run"), "--", sys.executable, str(program), which]
+    environment = {**os.environ, "JOULETREE_PACKAGE": package, "TF_CPP_MIN_LOG_LEVEL": "2"}
+    environment.pop("PYTHONPATH", None)
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    shown = subprocess.run([binary, "account", str(tmp_path / "run"), "--format", "json"], capture_output=True, text=True)
+    ops = json.loads(shown.stdout)["ops"]
+    paths = {(op["path"], op["pass"]) for op in ops}
+    found = {"/".join(parts[:n]) for parts in (path.split("/") for path, _ in paths) for n in range(1, len(parts))}
+    wanted = {"conv2d", "max_pooling2d", "conv2d_1", "flatten", "block", "block/dropout", "block/dense", "dropout_1", "dense_1",
+              "dense_2"}
+    kinds = r"net/(block/)?(conv2d|max_pooling2d|flatten|block|dropout|dense)[_0-9]*"
+    named = {layer.removeprefix("net/") for layer in found if re.fullmatch(kinds, layer)}
+    # A compiled graph may leave nothing of a layer that only moves data.
+    assert wanted - {"flatten", "block/dropout"} <= named <= wanted, sorted(named)
+    strange = {path for path, _ in paths if re.search(r"(^|/)(while|body|cond|then|_\d+|StatefulPartitionedCall)(/|$)", path)}
+    assert not strange, sorted(strange)[:20]
+    assert {path.partition("/")[0] for path, passed in paths if passed == "optimizer"} == {"optimizer"}
+    assert not any(path.startswith("data/") for path, passed in paths if passed != "forward")
+    energies = collections.Counter()
+    for op in ops:
+        energies[op["path"].partition("/")[0], op["pass"]] += op["energy_j"] or 0
+    assert energies["net", "backward"] > energies["net", "forward"] > 0, energies
+    # The convolution costs, not its activation.
+    fused = {op["path"] for op in ops if "Fused" in op["type"]}
+    assert fused and all(re.search(r"/(MatMul|Conv2D|convolution)(_\d+)?$", path) for path in fused), fused
+    if which == "executions":
+        assert {"rnn/both/forward_gru", "rnn/both/backward_gru"} <= {"/".join(path.split("/")[:3]) for path in found}
+    else:
+        assert energies["data", "forward"] < energies["net", "backward"]
+        assert "eagerly" not in done.stderr
 
 
 def test_the_callback_adds_joules_when_somebody_measures(tmp_path):

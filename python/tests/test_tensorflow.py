@@ -5,10 +5,11 @@ Needs an environment with TensorFlow: ``tensorflow-2.15`` for all of it, ``frame
 
 from __future__ import annotations
 
+import collections
 import re
 
 import pytest
-from tensorflow_traces import EXAMPLES, run
+from tensorflow_traces import EXAMPLES, events_of, run
 
 tensorflow = pytest.importorskip("tensorflow", reason="needs TensorFlow")
 estimator = pytest.mark.skipif(
@@ -67,8 +68,8 @@ def test_estimators_are_recorded_with_the_names_of_the_paper(tmp_path):
 def test_albert_shares_its_layers(tmp_path):
     found = run(tmp_path, [EXAMPLES / "albert_estimator.py", *SMALL, "--stage", "fine-tuning"], steps="2..3")
     assert found.done.returncode == 0, found.done.stderr
-    # The first step, which is not wanted, prepares the graph.
-    assert (found.count("train", True), found.count("train", False)) == (2, 1)
+    # The first step, which is not wanted, prepares the graph; it counts nevertheless.
+    assert (found.count("train", True), found.count("train", False)) == (2, 2)
     names = {name for name, _, _ in found.operations}
     assert any(name.startswith("bert/encoder/transformer/group_0/layer_0/inner_group_0/attention_1") for name in names)
     assert any(name.startswith("bert/encoder/transformer/group_0_1/layer_1/inner_group_0/ffn_1") for name in names)
@@ -150,10 +151,20 @@ def test_calls_of_functions_are_steps(tmp_path):
     assert found.done.returncode == 0, found.done.stderr
     assert "TensorFlow" not in found.warnings
     train = [row for row in found.steps if row["phase"] == "train"]
-    # The first of seven calls traces the function, and the last does so anew, for another shape.
-    assert [row["recorded"] for row in train] == [False, True, True, True, False]
-    assert {row["samples"] for row in found.steps} == {"32"}
-    assert found.count("predict") == 1 and len(found.steps) == 6
+    # The first of seven calls traces the function: it is not recorded, so that nothing tells when its operations began.
+    # The last does so anew, for another shape, and is recorded.
+    assert [(row["recorded"], row["samples"]) for row in train] == [
+        (False, "32"), (True, "32"), (True, "32"), (True, "32"), (False, "32"), (True, "16")
+    ]
+    assert {(row["phase"], row["function"]) for row in found.steps} == {("train", "train"), ("predict", "infer")}
+    assert found.count("predict") == 1 and len(found.steps) == 7
+    assert [row["step"] for row in found.steps] == [str(number) for number in range(1, 8)]
+    names = [row["name"] for row in found.windows if row["kind"] == "compilation"]
+    assert {"trace train", "first run of train", "prepare train", "first run of infer"} <= set(names)
+    # What was compiled is no part of a step.
+    compiled = [(int(row["start_ns"]), int(row["end_ns"])) for row in found.windows if row["kind"] == "compilation"]
+    assert all(end <= row["start"] or start >= row["end"] for start, end in compiled for row in found.steps)
+    assert any(row["kind"] == "overhead" for row in found.windows), "what recording costs is noted"
     inside = [row for row in train if row["recorded"]]
     names = {name for name, start, end in found.operations if inside[0]["start"] <= start and end <= inside[-1]["end"]}
     assert any(name.startswith("net/MatMul") for name in names), names
@@ -177,7 +188,7 @@ def test_the_programs_own_profiler_goes_first(tmp_path):
     assert "profiles 1 1" in found.done.stdout
     assert "profiles itself" in found.warnings
     assert [row["recorded"] for row in found.steps[-3:]] == [False, False, True]
-    assert len(found.files("*.xplane.pb")) == 2
+    assert len(found.files("*.xplane.pb")) == 3
 
 
 @pytest.mark.parametrize(
@@ -194,8 +205,9 @@ def test_however_a_program_ends_its_steps_are_kept(tmp_path, ending, status, pro
     body = FUNCTION.replace("\n    ", "\n        ")
     found = run(tmp_path, f"    if __name__ == '__main__':\n{body}\n        {ending}\n")
     assert found.done.returncode == status, found.done.stderr
-    assert (found.count("train"), len(found.files("*.xplane.pb")), len(found.folders)) == (5, 1, processes)
-    assert found.count("train", True) == 5
+    # A function that is traced anew has a window of its own.
+    assert (found.count("train"), len(found.files("*.xplane.pb")), len(found.folders)) == (7, 2, processes)
+    assert found.count("train", True) == 7
 
 
 def test_level_module_notes_steps_without_the_profiler(tmp_path):
@@ -205,6 +217,65 @@ def test_level_module_notes_steps_without_the_profiler(tmp_path):
     assert found.files("tensorflow-*.pb") == []
     assert found.files("spans.csv")[0].read_text().count(",step,train,") == 5
     assert "no modules" in found.warnings
+
+
+EAGER = """
+    import tensorflow as tf
+    keras = tf.keras
+    net = keras.Sequential([keras.Input((32,)), keras.layers.Dense(64, name="a"), keras.layers.Dense(1, name="b")], name="net")
+    w, optimizer, x = tf.Variable(tf.ones([32, 1])), keras.optimizers.SGD(0.001), tf.ones([16, 32])
+
+    def penalised():
+        with tf.GradientTape() as tape:
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                loss = tf.reduce_mean(net(x) ** 2)
+            loss += tf.reduce_mean(inner.gradient(loss, x) ** 2)
+        optimizer.apply_gradients(zip(tape.gradient(loss, net.trainable_variables), net.trainable_variables))
+
+    def by_hand():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.matmul(x, w) ** 2)
+        w.assign_sub(0.001 * tape.gradient(loss, w))
+        return loss
+
+    for _ in range(3):
+        penalised()
+    for _ in range(4):
+        print("loss", float(by_hand()))
+    for _ in range(5):
+        net(x)
+    tf.matmul(x, w)
+    keras.Sequential([keras.Input((32,)), net])
+    lite = tf.lite.Interpreter(model_content=tf.lite.TFLiteConverter.from_keras_model(net).convert())
+    lite.allocate_tensors()
+    for _ in range(6):
+        lite.invoke()
+"""
+
+
+def test_programs_without_functions_have_steps(tmp_path):
+    found = run(tmp_path, EAGER)
+    assert found.done.returncode == 0, found.done.stderr
+    counts = collections.Counter((row["phase"], row["function"], row["recorded"], row["samples"]) for row in found.steps)
+    lite = counts.pop(("predict", "TensorFlow Lite", False, ""))
+    assert (lite, "TensorFlow Lite runs models outside" in found.warnings) == (6, True)
+    assert counts == {
+        ("train", "penalised", True, "16"): 3,
+        ("train", "by_hand", True, ""): 4,
+        ("predict", "net", True, "16"): 5,
+    }
+    events = [event for path in found.files("*.xplane.pb") for event in events_of(path)]
+    assert {"scope::net", "scope::net/a", "scope::gradient_tape", "EagerLocalExecute: MatMul"} <= set(events)
+    assert [line for line in found.done.stdout.splitlines() if line.startswith("loss")][:1] == ["loss 1024.0"]
+
+
+def test_a_program_without_any_step_is_told_why(tmp_path):
+    found = run(tmp_path, "import tensorflow as tf\nprint(float(tf.reduce_sum(tf.ones([4, 4]) @ tf.ones([4, 4]))))\n")
+    assert (found.done.returncode, found.done.stdout, found.steps) == (0, "64.0\n", [])
+    assert "no step was found" in found.warnings
+    (tmp_path / "unused").mkdir()
+    assert run(tmp_path / "unused", "import tensorflow\nprint(1)\n").warnings == ""
 
 
 def test_a_version_that_is_not_known_runs_as_before(tmp_path):

@@ -367,6 +367,64 @@ fn eager_calls_are_all_there_is_without_graphs() {
     assert!(trace.warnings.iter().any(|warning| warning.message.contains("eagerly")), "{:?}", trace.warnings);
 }
 
+fn places(trace: &Trace) -> Vec<(String, Pass)> {
+    runs(trace).into_iter().map(|run| (run.1, run.2)).collect()
+}
+
+#[test]
+fn layers_have_the_names_that_the_program_said() {
+    let names = Plane::new("/jouletree:names")
+        .shown("layer:net_1", "net")
+        .shown("layer:net_1/conv2d_1", "conv2d")
+        .shown("layer:net_1/conv2d_1_2", "conv2d_1");
+    // A loop over a data set runs the model in threads of the input pipeline.
+    let host = Plane::new("/host:CPU")
+        .line(1, "tf_Compute/1", 0, &[op("StatefulPartitionedCall/net_1/conv2d_1/Relu", "_FusedConv2D", 1, 1)])
+        .line(
+            2,
+            "tf_data_private_threadpool/2",
+            0,
+            &[op("net_1/conv2d_1_2/Relu", "_FusedConv2D", 3, 1), op("rfft", "RFFT", 5, 1)],
+        );
+    let wanted = ["net/conv2d/Conv2D", "net/conv2d_1/Conv2D", "data/rfft"];
+    assert_eq!(places(&read(&space([host, names]))), wanted.map(|path| (path.to_owned(), Pass::Forward)));
+}
+
+#[test]
+fn steps_without_a_graph_are_in_their_scopes() {
+    let events = [
+        other("scope::net", 0, 10),
+        other("EagerLocalExecute: MatMul", 2, 6),
+        other("scope::gradient_tape", 20, 10),
+        other("EagerLocalExecute: MatMul", 20, 10),
+    ];
+    let host = Plane::new("/host:CPU").line(1, "python", 0, &events);
+    let trace = read(&space([host, Plane::new("/jouletree:names").shown("eager:", "")]));
+    let python = ("net/(python)".to_owned(), Pass::Forward);
+    let wanted =
+        [python.clone(), ("net/MatMul".to_owned(), Pass::Forward), python, ("MatMul".to_owned(), Pass::Backward)];
+    assert_eq!(places(&trace), wanted);
+    assert_eq!(trace.warnings, []);
+}
+
+#[test]
+fn a_compiled_function_of_which_nothing_is_told_has_its_time() {
+    let start = "ExecutorState::ProcessAsync::Start";
+    let call = |at, kernel| other(start, at, 10).with("kernel_type", Stat::Reference(kernel));
+    let events = [call(0, "IteratorGetNext"), call(20, "StatefulPartitionedCall")];
+    let host = Plane::new("/host:CPU")
+        .line(1, "tf_Compute/1", 0, &events)
+        .line(2, "python", 0, &[other("EagerLocalExecute: __inference_train_9", 0, 40)])
+        .line(3, "tf_data_private_threadpool/3", 0, &[op("GatherV2", "GatherV2", 1, 2)]);
+    let metadata = Plane::new("/host:metadata").entry("run_step(4)", &[("Hlo Proto", Stat::Bytes(vec![0x0a, 0]))]);
+    let trace = read(&space([host, metadata]));
+    let found: Vec<String> = places(&trace).into_iter().map(|place| place.0).collect();
+    assert_eq!(found, ["data/GatherV2", "compiled by XLA"]);
+    let said: Vec<&str> = trace.warnings.iter().map(|warning| warning.message.as_str()).collect();
+    assert!(said.iter().any(|message| message.contains("jit_compile")), "{said:?}");
+    assert!(!said.iter().any(|message| message.contains("eagerly")), "{said:?}");
+}
+
 #[test]
 fn a_profile_without_operations_says_how_to_record_one() {
     let plane = Plane::new("/host:CPU").line(2, "python", 0, &[other("main", 3, 5)]);

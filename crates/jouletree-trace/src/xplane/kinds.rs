@@ -75,12 +75,14 @@ pub(super) fn kinds(plane: &Plane<'_>, about: &About<'_>, ops: &mut Ops) -> Vec<
     let displayed: Vec<Option<Named<'_>>> = names.iter().map(displayed_op).collect();
     let any_displayed = displayed.iter().any(Option::is_some);
     let is_compiled = plane.stat_id("hlo_op").is_some();
-    // Without graphs there are no scopes, and functions run graphs.
+    // Without graphs there are no scopes. Operations that are there without one may be those of a function.
     let is_function = |name: &EventName<'_>| name.name.starts_with(b"EagerLocalExecute: __");
+    let has_functions = any_displayed && names.iter().any(is_function);
     let is_eager = displayed.iter().flatten().all(|op| !op.name.contains('/'))
+        && !has_functions
         && !is_compiled
-        && !about.layers.is_eager
-        && !names.iter().any(is_function);
+        && !about.has_programs
+        && !about.layers.is_eager;
     let is_untold = about.has_programs && !is_compiled;
     let found: Vec<Option<Named<'_>>> =
         if any_displayed { displayed } else { names.iter().map(undisplayed_op).collect() };

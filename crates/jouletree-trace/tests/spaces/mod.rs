@@ -101,6 +101,12 @@ impl Plane {
         self
     }
 
+    /// Adds a name without an event, with what the viewer shows for it.
+    pub fn shown(mut self, name: &str, display: &str) -> Plane {
+        self.events.push((name.to_owned(), display.to_owned(), Vec::new()));
+        self
+    }
+
     /// Adds a statistic of the plane.
     pub fn own(mut self, name: &'static str, value: Stat) -> Plane {
         self.own.push((name, value));
