@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from torch_programs import ran
 
@@ -89,7 +87,7 @@ else:
     import ctypes
     pid = os.fork()
     if pid == 0:
-        ctypes.CDLL(None).printf(b"buffered 3\\\\n")
+        ctypes.CDLL(None).printf(b"buffered 3\\n")
         sys.exit(3)
     os.waitpid(pid, 0)
 """
@@ -112,11 +110,3 @@ def test_children_end_as_they_would(tmp_path):
     for child in children:
         assert (child / "spans.csv").is_file() and not list(child.glob("torch-*.json"))
         assert "forked" in (child / "warnings.txt").read_text()
-
-
-def test_the_way_out_is_prepared_before_it_is_needed():
-    from jouletree._torch import forks
-
-    prepare = forks.way_out()
-    if os.uname().sysname == "Linux":
-        assert prepare is not None

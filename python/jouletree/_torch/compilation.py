@@ -36,7 +36,8 @@ def _watch(recorder: Recorder, module: Any) -> None:
     def begins() -> None:
         since[0] = time.time_ns()
         windows = recorder.windows
-        if windows is not None and windows.thread == recorder.thread.ident:
+        # In the middle of a node of the backward pass the profiler would warn of that node.
+        if windows is not None and windows.thread == recorder.thread.ident and not recorder.trail.is_open():
             # The trace would hold what the compiler does, which is far more than a step.
             windows.close(is_cut=True)
 

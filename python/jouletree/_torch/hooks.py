@@ -53,12 +53,12 @@ def of(recorder: Recorder) -> tuple[Callable[..., None], Callable[..., None]]:
                 begins(module, entry, args)
             in_trace = windows is not None and windows.thread == thread.ident
             noting = thread.noting
-            if not in_trace and not noting and recorder.look is None:
+            if not stack and not in_trace and not noting and recorder.look is None:
                 thread.top, thread.depth = module, 0
                 return
             span = None
             if in_trace:
-                if windows.goes_on():
+                if windows.goes_on(trail.is_open()):
                     span = windows.range(entry.span)
                     span.__enter__()
             elif noting:

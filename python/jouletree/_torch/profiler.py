@@ -36,8 +36,12 @@ _LEAST_EVENTS = 40_000
 #: What an event costs in all: recording it, and writing it.
 _EVENT_SECONDS = 15e-6
 #: What an event takes in a trace, and how many events there are to a call of a module, until a trace has shown it.
-_EVENT_BYTES = 400
+_EVENT_BYTES = 430
 _EVENTS_OF_A_CALL = 20.0
+#: How many events there are to a node of the autograd graph, forward and backward: 8 to 20 were seen.
+_EVENTS_OF_A_NODE = 9
+#: The number of events is looked at once in so many calls.
+_LOOK = 32
 
 #: What makes a fast range one of the user's, not an operator.
 _USERS = {"scope": "user_scope"}
@@ -63,7 +67,9 @@ class Windows:
         self.was_cut = False
         self._steps = 0
         self._calls = 0
-        self._most_calls = 0.0
+        #: Counts nodes of the autograd graph that this thread has made; older versions do not say.
+        self._nodes: Callable[[], int] = getattr(torch.autograd, "_get_sequence_nr", lambda: 0)
+        self._first_node = 0
         self._events_of_a_call = _EVENTS_OF_A_CALL
         self._others = 0
         self._is_awaited = False
@@ -101,7 +107,7 @@ class Windows:
         if self.thread:
             age = (time.time_ns() - self.opened) / 1e9
             full = age > _MOST_SECONDS or (self._steps >= _STEPS and age > _SECONDS)
-            full = full or self._calls * self._events_of_a_call > _EVENTS
+            full = full or self._events() > _EVENTS
             if is_wanted and not full:
                 self._steps += 1
                 return True
@@ -110,17 +116,21 @@ class Windows:
             return False
         return bool(guarded(self._open))
 
-    def goes_on(self) -> bool:
+    def goes_on(self, is_backward: bool) -> bool:
         """Notes a call of a module; ends the window if it has too many operations."""
         self._calls += 1
-        if self._calls < self._most_calls:
+        # In the middle of a node of the backward pass the profiler would warn of that node.
+        if self._calls % _LOOK or is_backward:
             return True
-        self._most_calls = self._room() / self._events_of_a_call
-        if self._calls < self._most_calls:
+        if self._events() < self._room():
             return True
         self.was_cut = self._steps <= 1
         self.close(is_cut=self.was_cut)
         return False
+
+    def _events(self) -> float:
+        """How many events the window is likely to have, with the backward pass that is to come."""
+        return max(self._calls * self._events_of_a_call, (self._nodes() - self._first_node) * _EVENTS_OF_A_NODE)
 
     def _room(self) -> float:
         """How many events a window may have by now."""
@@ -139,7 +149,7 @@ class Windows:
         self.number += 1
         self._steps = 1
         self._calls = 0
-        self._most_calls = self._room() / self._events_of_a_call
+        self._first_node = self._nodes()
         self.opened = time.time_ns()
         self._session.cost(start, self.opened)
         return True

@@ -187,21 +187,25 @@ class Recorder:
             # Noting a span takes about as long as recording two events.
             self.session.cost(0, 0, 2 * thread.noted)
             thread.noted = 0
-        is_wanted = self.session.wants(*group)
         if windows.was_cut:
             windows.was_cut = False
             self._too_long.add(self._in_window)
         if windows.is_possible_here() and group not in self._too_long:
             thread.noting = False
-            if windows.covers(is_wanted):
+            if windows.covers(self.session.wants(*group)):
                 step.window = windows.number
                 self._in_window = group
             return
         if windows.thread == thread.ident:
             guarded(windows.close)
-        thread.noting = step.is_noted = is_wanted
-        if is_wanted:
+        # Spans are cheap: what operations have cost before does not matter.
+        thread.noting = step.is_noted = self.session.level == "op" and self._is_planned(group)
+        if step.is_noted:
             self.session.warn(self._why_spans(group))
+
+    def _is_planned(self, group: Group) -> bool:
+        """Whether the plan has the next step of a group recorded."""
+        return self.session.plan.wants(self.session.ran_so_far(*group) + 1)
 
     def _why_spans(self, group: Group) -> str:
         if group in self._too_long:
@@ -220,13 +224,13 @@ class Recorder:
 
     def has_recorded(self, step: Step) -> bool:
         """Whether all of a step that ends was recorded, as its group asks for."""
-        windows, session = self.windows, self.session
+        windows = self.windows
         if windows is None:
             return step.is_noted
         in_trace = bool(step.window) and windows.thread != 0 and windows.number == step.window
         if not in_trace and not (step.is_noted and self.thread.noting):
             return False
-        return session.plan.wants(session.ran_so_far(step.phase, step.function) + 1)
+        return self._is_planned((step.phase, step.function))
 
     # The program calls a module, not one of its modules another
 
