@@ -60,6 +60,7 @@ mod run;
 mod serve;
 mod show;
 mod signals;
+mod steps;
 mod tables;
 mod timings;
 mod top;
