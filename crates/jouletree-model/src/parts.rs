@@ -41,7 +41,7 @@ pub struct PartCharge {
 pub struct StepGroup {
     /// What the steps do.
     pub phase: Box<str>,
-    /// What tells them apart from others of the phase; may be empty.
+    /// What distinguishes them from others of the phase; may be empty.
     pub function: Box<str>,
     /// What all of them used.
     pub energy: Joules,

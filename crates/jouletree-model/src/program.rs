@@ -55,7 +55,7 @@ pub struct ProgramSpan {
     pub is_recorded: bool,
     /// How many samples a step worked on.
     pub samples: Option<u64>,
-    /// What tells apart steps of one phase that do different work: a model, a compiled function. May be empty.
+    /// What distinguishes steps of one phase that do different work: a model, a compiled function. May be empty.
     pub function: Box<str>,
 }
 

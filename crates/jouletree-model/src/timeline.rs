@@ -157,7 +157,7 @@ impl Timeline {
     }
 }
 
-/// The process of a span that stands for all operations.
+/// The process of the span that holds all operations of a program without recorded steps.
 const NO_PROCESS: usize = usize::MAX;
 
 /// A step that runs: recorded ones come last in order, then those that began last.

@@ -21,7 +21,7 @@ pub struct Told<'a> {
 pub struct PhaseRow {
     /// What the steps do.
     pub phase: Box<str>,
-    /// What tells them apart from others of the phase; may be empty.
+    /// What distinguishes them from others of the phase; may be empty.
     pub function: Box<str>,
     /// How many there are in a process; of processes that ran one after the other, in all of them.
     pub steps: usize,

@@ -63,6 +63,7 @@ mod run;
 mod serve;
 mod show;
 mod signals;
+mod steps;
 mod tables;
 mod timings;
 mod top;

@@ -2,8 +2,8 @@
 
 use anyhow::{Result, anyhow, bail};
 use jouletree_account::{Folding, Spreads, Tef, TefEntry, TensorEdge, t2e, tensor_edges};
-use jouletree_model::{Footprint, Joules, Pass, Program, Warning};
-use jouletree_report::{PhaseRow, Told, parts, stages};
+use jouletree_model::{Footprint, Pass};
+use jouletree_report::{Told, parts, stages};
 use jouletree_run::RunFolder;
 
 use crate::cli::{By, Format, PassArg, ShowArgs, ViewArgs};
@@ -12,15 +12,10 @@ use crate::numbers::Numbers;
 use crate::page::{Look, Page};
 use crate::program;
 use crate::tree_table::tree;
-use crate::{Outcome, json, print, print_warnings, recorded, rows, run, tables};
+use crate::{Outcome, json, print, print_warnings, recorded, rows, run, steps, tables};
 
 /// How many operations a table lists when nothing is said.
 const TABLE_ROWS: usize = 10;
-
-/// How many operations outside of steps are listed.
-const OUTSIDE_ROWS: usize = 5;
-/// They are listed when they used more than this share of what operations within steps used.
-const WORTH_A_TABLE: f64 = 0.005;
 
 /// Runs the command.
 pub fn run(arguments: &ShowArgs) -> Result<Outcome> {
@@ -38,10 +33,7 @@ pub fn run(arguments: &ShowArgs) -> Result<Outcome> {
         Some(_) => recorded::lasting_warnings(&run),
         None => footprint.warnings,
     };
-    if arguments.view.all_steps {
-        let program = run.read_program()?;
-        warnings.extend(unrecorded(&run, &Told::new(&program, run.read_power()?).phases()));
-    }
+    warnings.extend(steps::warnings(&run, arguments.view.all_steps)?);
     print_warnings(&warnings);
     Ok(Outcome { warnings, strict: false })
 }
@@ -92,7 +84,7 @@ pub fn run_report(run: &RunFolder, footprint: &Footprint) -> Result<Page> {
         page.title("by pass");
         page.table(tables::passes(&tef, &numbers));
     }
-    outside_steps(&mut page, footprint, &numbers);
+    steps::outside(&mut page, footprint, &numbers);
     let stages = stages(footprint);
     if !stages.is_empty() {
         page.title("by stage");
@@ -111,49 +103,6 @@ fn spreads(run: &RunFolder) -> Spreads {
     run.manifest().recording.iter().flat_map(|recording| recording.spreads()).collect()
 }
 
-/// Adds the operations that ran outside of recorded steps, which are in no other table.
-fn outside_steps(page: &mut Page, footprint: &Footprint, numbers: &Numbers<'_>) {
-    let outside = Tef::from(&footprint.outside_steps());
-    let attributed: Joules = footprint.devices.iter().map(|balance| balance.attributed).sum();
-    if outside.total().0 <= WORTH_A_TABLE * attributed.0 {
-        return;
-    }
-    page.title(format!("operations outside of recorded steps: {}, not in the tables above", outside.total()));
-    let ranked: Vec<&TefEntry> = outside.entries().iter().take(OUTSIDE_ROWS).collect();
-    page.table(tables::operations(&outside, &ranked, numbers));
-}
-
-/// Steps of which none was recorded, so that figures of all steps do not hold them.
-fn unrecorded(run: &RunFolder, phases: &[PhaseRow]) -> Vec<Warning> {
-    let missing = phases.iter().filter(|row| row.factor.is_none() && row.energy_j > 0.0);
-    let warning = |row: &PhaseRow| {
-        let (steps, energy) = (row.steps, Joules(row.energy_j));
-        let message =
-            format!("--all-steps leaves out {}: {steps} steps, {energy}, none recorded", program::named(row));
-        Warning::new(run.path().display().to_string(), message)
-    };
-    missing.map(warning).collect()
-}
-
-/// The operations of all steps, as an estimate from those of recorded ones.
-fn of_all_steps(run: &RunFolder, footprint: &Footprint, program: &Program) -> Result<Footprint> {
-    if !footprint.parts.is_empty() {
-        return Ok(footprint.of_all_steps());
-    }
-    // Earlier versions did not keep what operations used in each phase.
-    match Told::new(program, run.read_power()?).phases().as_slice() {
-        [] => Ok(footprint.clone()),
-        [only] => Ok(footprint.scaled(only.factor.unwrap_or(1.0))),
-        _ => {
-            let path = run.path().display();
-            bail!(
-                "{path} was accounted by an earlier version, which does not know operations by phase; account it again with: \
-                 jouletree account {path} -o NEW, then: jouletree show NEW --all-steps"
-            )
-        }
-    }
-}
-
 /// One view of a run as text.
 fn run_view(run: &RunFolder, footprint: &Footprint, by: By, arguments: &ViewArgs) -> Result<String> {
     let program = run.read_program()?;
@@ -165,7 +114,7 @@ fn run_view(run: &RunFolder, footprint: &Footprint, by: By, arguments: &ViewArgs
         (By::Phase, Format::Json) => json::written(&told()?.phases()),
         (By::Phase, Format::Csv) => tables::csv(&told()?.phases()),
         (By::Phase, format) => Ok(written(program::phase_table(&told()?.phases()), format)),
-        _ if arguments.all_steps => view(&of_all_steps(run, footprint, &program)?, &spreads(run), by, arguments),
+        _ if arguments.all_steps => view(&steps::all(run, footprint, &program)?, &spreads(run), by, arguments),
         _ => view(footprint, &spreads(run), by, arguments),
     }
 }
