@@ -8,7 +8,7 @@ mod terminal;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use common::*;
@@ -45,10 +45,15 @@ fn lines(ran: Ran) -> Vec<Value> {
 
 /// Waits for an end that must come by itself.
 fn end_of(child: &mut Child) -> i32 {
+    status_of(child).code().expect("it ends by itself")
+}
+
+/// Waits for an end, by itself or by a signal.
+fn status_of(child: &mut Child) -> ExitStatus {
     let until = Instant::now() + Duration::from_secs(60);
     loop {
         match child.try_wait().expect("a child") {
-            Some(status) => return status.code().expect("it ends by itself"),
+            Some(status) => return status,
             None if Instant::now() > until => {
                 child.kill().expect("it can be killed");
                 panic!("it has not ended for a minute");
@@ -252,11 +257,7 @@ fn a_terminal_that_takes_nothing_does_not_keep_it_from_ending() {
     terminal.stop_output();
     std::thread::sleep(Duration::from_secs(1));
     signal(&child, Signal::TERM);
-    let until = Instant::now() + Duration::from_secs(60);
-    while child.try_wait().expect("a child").is_none() {
-        assert!(Instant::now() < until, "it does not end");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    status_of(&mut child);
 }
 
 #[test]
