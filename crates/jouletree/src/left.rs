@@ -59,7 +59,7 @@ mod tests {
         assert!(remark.starts_with("1 process of the command still runs"), "{remark}");
         assert!(remark.contains(&format!("sleep (pid {})", child.id())), "{remark}");
         child.kill().unwrap();
-        // It has ended, although nobody has asked for its end.
+        // It has ended and is not reaped yet.
         while runs(proc, child.id()) {
             std::thread::sleep(LOOK);
         }

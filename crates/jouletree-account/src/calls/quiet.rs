@@ -28,8 +28,8 @@ pub fn quiet(busy: &[TimeRange], since: Nanos, before: Nanos, length: Nanos) -> 
 }
 
 /// When calls, given as `busy` stretches in order, and the tails after them have their device, or the program is `active`
-/// between calls, in order as well; `since` is when the power is first known. Each tail is told from the level of the time
-/// that is left before it.
+/// between calls, in order as well; `since` is when the power is first known. Each tail is compared with the level of the
+/// time that is left before it.
 pub fn occupied(meter: &Meter<'_>, busy: &[TimeRange], active: &[TimeRange], since: Nanos) -> Vec<TimeRange> {
     let mut occupied: Vec<TimeRange> = Vec::with_capacity(busy.len() + active.len());
     let mut active = active.iter().copied().peekable();

@@ -1,4 +1,4 @@
-//! How long a count was seen to stand still. A stall of the reader is not evidence: nothing was seen meanwhile.
+//! How long a count was seen unchanged. A stall of the reader is not evidence: nothing was seen meanwhile.
 
 use jouletree_model::Nanos;
 
@@ -6,7 +6,7 @@ use super::still_after;
 use crate::{Mono, SensorInfo};
 
 /// No interval between two readings counts for more than this part of the limit, so that at least three intervals
-/// show that a count stands still.
+/// show that a count does not move.
 const LARGEST_PART: i64 = 2;
 
 /// The time over which readings show the same count.
@@ -35,7 +35,7 @@ impl Stillness {
         self.stood = Nanos(self.stood.0.saturating_add(interval.max(Nanos(0)).min(most).0));
     }
 
-    /// For how long it was seen to stand still.
+    /// For how long it was seen unchanged.
     pub fn stood(&self) -> Nanos {
         self.stood
     }

@@ -57,7 +57,7 @@ impl Queue {
             if let Some(next) = state.batches.front_mut() {
                 prepend(&mut next.anchors, dropped.anchors);
                 prepend(&mut next.incidents, dropped.incidents);
-                // The energy of a lost stretch is known by the next count, and these tell whose it was.
+                // The next count has the energy of a lost stretch, and shares say whose it was.
                 prepend(&mut next.shares, dropped.shares);
                 prepend(&mut next.gpus, dropped.gpus);
             }
@@ -147,7 +147,7 @@ mod tests {
         queue.push(batch(2, [(0, well), (1, well)]));
         let first = popped(&queue);
         assert_eq!((first.number, first.lost, first.anchors.len()), (1, 2, 2));
-        assert_eq!(first.shares.len(), 2, "the counters tell how much was used meanwhile, and these by whom");
+        assert_eq!(first.shares.len(), 2, "the next count has the energy, and shares say whose it was");
         assert!(first.samples.iter().all(|sample| sample.flags == well));
         let second = popped(&queue);
         assert_eq!((second.number, second.lost), (2, 0));

@@ -12,7 +12,7 @@ use jouletree_model::Nanos;
 use super::row::{Columns, Row, cell, column, optional};
 use super::samples::is_instant;
 
-/// The word of incidents that tell skipped readings.
+/// The word of incidents about skipped readings.
 const LATE: &str = "late";
 
 /// An incident in words.

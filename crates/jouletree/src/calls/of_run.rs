@@ -17,7 +17,7 @@ use super::rows::CallRow;
 /// How far apart FECoM's samplers print.
 const FECOM_INTERVAL: Nanos = Nanos(500_000_000);
 
-/// A tree that keeps fewer CPUs busy than this is at rest.
+/// A tree that keeps fewer CPUs busy than this is idle.
 const AT_REST: f64 = 0.05;
 /// What is not known of the tree before its first and after its last look lasts no longer than this.
 const UNSEEN: Nanos = Nanos(86_400_000_000_000);

@@ -69,7 +69,7 @@ pub fn account(run: &RunFolder, arguments: &RunArgs, intensity: Option<&Intensit
     Ok(())
 }
 
-/// Why there are no operations, as far as the processes of the run tell.
+/// Why there are no operations, as far as it is known.
 fn nothing_recorded(run: &RunFolder) -> String {
     let about = |warning: &Warning| warning.source.starts_with("process ");
     let why = match run.manifest().warnings.iter().any(about) {

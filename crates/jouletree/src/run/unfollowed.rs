@@ -140,7 +140,7 @@ impl Unfollowed {
         let warning = format!("{name} (`{script}`) used {framework} but no operation is recorded: {why}");
         let folder = self.needed.traces.join(format!("unfollowed-{pid}"));
         let about = json!({ "pid": pid, "command": [name, script] });
-        // A warning that cannot be kept is in nobody's way.
+        // The run goes on without a warning that cannot be kept.
         let _ = fs::create_dir(&folder)
             .and_then(|()| fs::write(folder.join("process.json"), about.to_string()))
             .and_then(|()| fs::write(folder.join("warnings.txt"), warning + "\n"));
