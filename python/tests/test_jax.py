@@ -79,7 +79,7 @@ def test_an_evaluation_now_and_then_takes_no_step_away():
 
 
 class Written:
-    """Stands in for a session: keeps the steps that are written."""
+    """A test double of a session: keeps the steps that are written."""
 
     def __init__(self):
         self.rows = []
@@ -233,13 +233,13 @@ for _ in range(3):
     outcome = run_recorded(PYTHON, script, tmp_path)
     assert (outcome.code, outcome.err) == (0, "")
     assert ["no function compiled by jax.jit" in warning for warning in outcome.only.warnings] == [True]
-    # A program that imports JAX and does not use it is told nothing, at any level.
+    # A program that imports JAX and does not use it gets no sentence, at any level.
     other = tmp_path / "other"
     other.mkdir()
     assert run_recorded(PYTHON, "import jax\n", other, level="module").warnings == []
 
 
-#: Stands in for Flax NNX and Equinox, which these environments do not hold: classes whose instances are called.
+#: A test double of Flax NNX and Equinox, which these environments do not hold: classes whose instances are called.
 LIBRARY = """
 class Module:
     def __init_subclass__(cls, marked=False):

@@ -76,7 +76,7 @@ class Seen:
 
 
 class _Labels:
-    """Names for steps: functions of one name that run different code are told apart."""
+    """Names for steps: functions of one name that run different code have different names here."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, dict[Any, int]] = {}
