@@ -202,14 +202,16 @@ for _ in range(6):
     y = second(first(x))
     # Compiled after the first step's work has run.
     print(float(y[0, 0]) >= 0)
-for _ in range(4):
-    evaluate(x)
+ahead = evaluate.lower(x).compile()
+for call in [evaluate, evaluate, ahead, ahead]:
+    call(x)
 """
     process = run_recorded(PYTHON, script, tmp_path, steps="1..3").only
     assert process.warnings == []
     assert [(step["phase"], step["function"], step["recorded"]) for step in process.steps] == (
         [("train", "<lambda>", 1)] * 3 + [("train", "<lambda>", 0)] * 3
         # Each function has a plan of its own.
+        # What was compiled ahead of time has the name of its function.
         + [("evaluate", "evaluate", 1)] * 3 + [("evaluate", "evaluate", 0)]
     )
     assert {window["kind"] for window in process.windows} == {"compilation", "overhead"}
