@@ -107,10 +107,7 @@ fn albert_of_tensorflow_folds_groups_whose_layers_are_numbered_on() {
     let layers = layers.map(|layer| format!("bert/encoder/transformer/{layer}/inner_group_0"));
     let paths = inside(&layers, &["ffn_1/intermediate/dense/einsum/Einsum", "attention_1/self/query/MatMul"]);
     let at = |path: &str| format!("bert/encoder/transformer/group_0_*/transformer/inner_group_0/{path}");
-    let sums = [
-        (at("ffn_1/intermediate/dense/einsum/Einsum"), 4.0),
-        (at("attention_1/self/query/MatMul"), 4.0),
-    ];
+    let sums = [(at("ffn_1/intermediate/dense/einsum/Einsum"), 4.0), (at("attention_1/self/query/MatMul"), 4.0)];
     assert_eq!(folded(&paths), expected(&sums));
 }
 

@@ -78,10 +78,8 @@ fn of_several_models_each_has_its_root_and_its_graph() {
         let file = folder.path().join(format!("onnx-{name}.json"));
         let trace = read_trace(&file, &ReadOptions::default(), &Progress::default()).expect("a profile");
         let add = format!("/{layer}/Add");
-        let wanted = [
-            ("MatMul_1", format!("{name}/{layer}/MatMul_1")),
-            (add.as_str(), format!("{name}/{layer}/Add")),
-        ];
+        let wanted =
+            [("MatMul_1", format!("{name}/{layer}/MatMul_1")), (add.as_str(), format!("{name}/{layer}/Add"))];
         let wanted: BTreeMap<&str, &str> = wanted.iter().map(|(name, path)| (*name, path.as_str())).collect();
         assert_eq!(paths(&trace), wanted);
         assert_eq!(trace.warnings, []);
