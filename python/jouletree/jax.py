@@ -2,8 +2,8 @@
 
 What a step is, is told in ``_jax/calls.py``; when it ends, in ``_jax/steps.py``. Operations and layers come from the
 compiled programs in the profiler's files: layers are what the program names by `jax.named_scope`, or what its library
-(Flax's linen, Haiku) does; modules of Flax NNX and Equinox are named here (``_jax/modules.py``). A compiled program runs no Python for each layer, so that ``--level module`` knows steps
-and compilation only.
+(Flax's linen, Haiku) does; modules of Flax NNX and Equinox are named in ``_jax/modules.py``. A compiled program runs no
+Python for each layer, so that ``--level module`` knows steps and compilation only.
 
 Tried with JAX 0.10, 0.4.34 and 0.4.30, on CPUs only. Profiles of 0.4.30 hold no operations of CPUs, and XLA of these
 old versions writes a line to stderr whenever its profiler starts without TensorFlow.

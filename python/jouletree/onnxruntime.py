@@ -6,7 +6,7 @@ the session goes, or when the process ends; a process that is killed before leav
 recorded, chosen or not. A program that switches profiling
 on itself keeps its file, of which a copy is taken. The model is kept beside the profile, for it tells where fused
 operations belong; weights in files of their own are not. Steps are planned for each model on its own, and where a
-process runs several models, the operations of each stand below its name: that of its file, or of its graph.
+process runs several models, the operations of each are below its name: that of its file, or of its graph.
 
 Tried with ONNX Runtime 1.31 on CPUs.
 """
@@ -51,7 +51,7 @@ class _Model:
         self.notes: list[tuple[str, str]] = []
 
     def note(self, path: str, time_base: str, is_root: bool) -> None:
-        """Writes what a profile does not tell: its time base, its model, and the model's name if there are several."""
+        """Writes what a profile does not contain: its time base, its model, and the model's name if there are several."""
         fields = [time_base]
         if self.file is not None:
             fields.append(f'"model": {in_json(self.file)}')
@@ -118,7 +118,7 @@ class _Models:
 
 
 def _key_of(model: Any) -> Any:
-    """What tells one model from another."""
+    """What distinguishes one model from another."""
     if isinstance(model, bytes):
         return ("bytes", len(model), hash(model))
     path = os.path.realpath(os.fspath(model))

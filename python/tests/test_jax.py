@@ -79,7 +79,7 @@ def test_an_evaluation_now_and_then_takes_no_step_away():
 
 
 class Written:
-    """Stands in for a session: keeps the steps that are written."""
+    """A test double of a session: keeps the steps that are written."""
 
     def __init__(self):
         self.rows = []
@@ -202,14 +202,16 @@ for _ in range(6):
     y = second(first(x))
     # Compiled after the first step's work has run.
     print(float(y[0, 0]) >= 0)
-for _ in range(4):
-    evaluate(x)
+ahead = evaluate.lower(x).compile()
+for call in [evaluate, evaluate, ahead, ahead]:
+    call(x)
 """
     process = run_recorded(PYTHON, script, tmp_path, steps="1..3").only
     assert process.warnings == []
     assert [(step["phase"], step["function"], step["recorded"]) for step in process.steps] == (
         [("train", "<lambda>", 1)] * 3 + [("train", "<lambda>", 0)] * 3
         # Each function has a plan of its own.
+        # What was compiled ahead of time has the name of its function.
         + [("evaluate", "evaluate", 1)] * 3 + [("evaluate", "evaluate", 0)]
     )
     assert {window["kind"] for window in process.windows} == {"compilation", "overhead"}
@@ -233,13 +235,13 @@ for _ in range(3):
     outcome = run_recorded(PYTHON, script, tmp_path)
     assert (outcome.code, outcome.err) == (0, "")
     assert ["no function compiled by jax.jit" in warning for warning in outcome.only.warnings] == [True]
-    # A program that imports JAX and does not use it is told nothing, at any level.
+    # A program that imports JAX and does not use it gets no sentence, at any level.
     other = tmp_path / "other"
     other.mkdir()
     assert run_recorded(PYTHON, "import jax\n", other, level="module").warnings == []
 
 
-#: Stands in for Flax NNX and Equinox, which these environments do not hold: classes whose instances are called.
+#: A test double of Flax NNX and Equinox, which these environments do not hold: classes whose instances are called.
 LIBRARY = """
 class Module:
     def __init_subclass__(cls, marked=False):

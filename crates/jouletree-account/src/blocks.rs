@@ -3,7 +3,7 @@
 //!
 //! Blocks are alike when they hold the same layers. Where there are layers, tensors do not count: a graph optimiser
 //! takes away one here and there (one layer of BERT computes the attention mask for all), and no two blocks would be
-//! alike leaf by leaf. Nor does the backward pass count: what it computes depends on where the block stands. Nor does the
+//! alike leaf by leaf. Nor does the backward pass count: what it computes depends on the position of the block. Nor does the
 //! number of a layer that is the only one of its name in its block: the groups of ALBERT hold `layer_0`, `layer_1`, ….
 
 use std::borrow::Cow;

@@ -1,4 +1,4 @@
-//! The `.meta.json` that our Python package leaves beside a trace: what the trace itself does not tell.
+//! The `.meta.json` that our Python package leaves beside a trace: what the trace itself does not contain.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::model_file::read_model;
 use crate::source::Source;
 
-/// What a `.meta.json` may tell about a trace.
+/// What a `.meta.json` may say about a trace.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Sidecar {
     /// When the clock of the file began.

@@ -76,7 +76,7 @@ class Seen:
 
 
 class _Labels:
-    """Names for steps: functions of one name that run different code are told apart."""
+    """Names for steps: functions of one name that run different code have different names here."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, dict[Any, int]] = {}
@@ -158,9 +158,12 @@ def without_this_frame(error: BaseException) -> None:
 
 def _name_of(compiled: Any) -> str:
     try:
-        name = str(compiled.runtime_executable().name)
-    except Exception:  # noqa: BLE001: only the phase is guessed from it
+        name = str(compiled._executable.unsafe_call.name)
+    except Exception:  # noqa: BLE001: its steps have no name then
         return ""
+    # `jit(train_step)`, of older versions `jit_train_step`.
+    if name.startswith("jit(") and name.endswith(")"):
+        return name[len("jit(") : -1]
     return name[len("jit_") :] if name.startswith("jit_") else name
 
 

@@ -1,4 +1,4 @@
-"""Scopes for the modules of libraries that set none, or none that tells one layer from another: Flax NNX and Equinox.
+"""Scopes for the modules of libraries that set none, or the same for all layers of a class: Flax NNX and Equinox.
 
 Flax's linen and Haiku name their modules by `jax.named_scope` themselves. For the others, a module that is called while a
 function is traced gets a scope here: its class if it is outermost, else the attribute of the module around it that it

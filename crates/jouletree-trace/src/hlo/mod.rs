@@ -2,7 +2,7 @@
 //!
 //! A trace of compiled code names instructions (`dot.48`, `ynn_fusion.22`) that only the module explains. `module`
 //! keeps what the file says, `scope` and `places` read the framework's notation for a place in the model, `flops` counts,
-//! `frames` tells the user's source files, `parts` where the time of an instruction goes, `whole` that of a whole module,
+//! `frames` knows the user's source files, `parts` splits the time of an instruction, `whole` that of a whole module,
 //! `beside` places instructions that the compiler made up, and `flow` draws the data flow between those that ran.
 
 mod beside;
@@ -86,7 +86,7 @@ impl HloModule {
             let computation = self.module.instructions[*index].computation;
             self.module.computations[computation].callers.first().copied()
         };
-        // Callers stand after what they call, so this ends.
+        // Callers come after what they call, so this ends.
         let callers = std::iter::successors(self.by_name.get(instruction).and_then(caller), caller);
         callers.filter(|index| self.module.instructions[*index].is_container()).collect()
     }

@@ -156,7 +156,7 @@ fn is_same_layer(one: &Place, other: &Place) -> bool {
     one.scope == other.scope && one.pass == other.pass
 }
 
-/// What the compiler made up and nothing tells for what.
+/// The place of what the compiler made up for an unknown purpose.
 fn nowhere(module: &str) -> Place {
     let scope = if module.is_empty() { "unnamed".to_owned() } else { format!("{module}/unnamed") };
     Place { scope, primitive: String::new(), pass: Pass::Forward }

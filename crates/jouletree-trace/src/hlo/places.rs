@@ -13,7 +13,7 @@ const FREE: &[&str] = &["bitcast", "broadcast", "constant", "get-tuple-element",
 /// it does to two elements, and has no place of its own.
 const RUNS: &[&str] = &["async-start", "call", "conditional", "custom-call", "fusion", "while"];
 
-/// What updates of parameters stand under that are in no scope.
+/// The layer of updates of parameters that are in no scope.
 const OPTIMIZER: &str = "optimizer";
 
 /// The places of all instructions, as far as names tell.

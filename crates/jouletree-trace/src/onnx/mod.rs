@@ -44,7 +44,7 @@ fn read(source: &Source, options: &ReadOptions, progress: &Progress) -> Result<T
     let mut recording = Recording::new(source.name(), options.census);
     let ending = read_chrome(&mut input, &mut recording);
     recording.warnings.extend(ending_warning(source.name(), &ending, recording.read));
-    // What is wrong with it is told where the time base is looked for.
+    // The search for the time base reports what is wrong with it.
     let sidecar = Sidecar::of(source, &mut Vec::new());
     let root = sidecar.as_ref().and_then(Sidecar::root);
     // Nodes of several models may have the same names.

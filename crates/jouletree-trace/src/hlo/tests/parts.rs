@@ -164,7 +164,7 @@ fn instructions_without_a_name_inside_a_fusion_count_for_their_users() {
         1,
         [
             line(1, "cheap", "add", &[10]).from("jit(f)/jvp(a)/add"),
-            line(2, "dear", "multiply", &[90]).takes(&[1]),
+            line(2, "heavy", "multiply", &[90]).takes(&[1]),
             line(3, "last", "copy", &[90]).takes(&[2]).from("jit(f)/transpose(jvp(b))/mul"),
         ],
     );
@@ -204,7 +204,7 @@ fn what_optax_wrote_is_the_optimizer() {
     // Frames refer to locations and these to files, from one on.
     let pair = |number| Message::new().integer(1, number);
     let frames = Message::new()
-        .text(1, "/home/train.py")
+        .text(1, "/x/train.py")
         .text(1, "/lib/optax/_src/transform.py")
         .text(1, "/lib/optax/losses/_classification.py")
         .messages(3, [pair(1), pair(2), pair(3)])
