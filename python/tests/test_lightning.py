@@ -49,17 +49,34 @@ print(kept.rows)
 """
 
 
-@pytest.mark.parametrize("callbacks", ["None", "[__import__('jouletree.lightning').lightning.EnergyCallback()]"])
-def test_joules_are_logged_and_phases_known(tmp_path, callbacks):
-    program = METER.replace("KIND", "'measured'") + PROGRAM.replace("CALLBACKS", callbacks)
+OWN = "[__import__('jouletree.lightning').lightning.EnergyCallback()]"
+PHASES = (["train"] * 4 + ["evaluate"] * 4) * 2 + ["predict"] * 4
+
+
+def test_joules_are_logged_where_the_program_asks_for_it(tmp_path):
+    program = METER.replace("KIND", "'measured'") + PROGRAM.replace("CALLBACKS", OWN)
     run = ran(tmp_path, program, level="module", before=MODELS)
     count, rows = run.out.strip().splitlines()[-2:]
-    assert count == "1", "one callback, ours or the program's"
+    assert count == "1"
     logged = [metrics for _, metrics in ast.literal_eval(rows)]
     steps = [metrics for metrics in logged if "energy_j_per_step" in metrics]
     # A joule for each step of four samples, logged for every other step.
     assert [metrics["energy_j_per_step"] for metrics in steps] == [1.0] * 4
     assert [metrics["energy_j_per_sample"] for metrics in steps] == [1 / 4] * 4
     assert [metrics["energy_j_per_epoch"] for metrics in logged if "energy_j_per_epoch" in metrics] == [4.0, 4.0]
-    assert run.phases == (["train"] * 4 + ["evaluate"] * 4) * 2 + ["predict"] * 4
+    assert run.phases == PHASES
     assert {"net", "net/layers.0/dense", "net/head"} <= {span["op"] for span in run.spans}
+    # Lightning's training step runs in a closure of the optimizer; it is a forward pass all the same.
+    forward = [span for span in run.spans if span["op"] == "net" and span["pass"] == "forward"]
+    assert len(forward) == len(PHASES)
+    assert sum(span["op"] == "closure" and span["pass"] == "forward" for span in run.spans) == 8
+
+
+def test_other_trainers_log_what_they_log(tmp_path):
+    program = METER.replace("KIND", "'measured'") + PROGRAM.replace("CALLBACKS", "None")
+    run = ran(tmp_path, program, level="op", before=MODELS)
+    count, rows = run.out.strip().splitlines()[-2:]
+    assert count == "0" and "energy_j" not in rows
+    assert run.phases == PHASES
+    assert all(step["recorded"] == "1" for step in run.steps)
+    assert run.warnings == []

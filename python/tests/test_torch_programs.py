@@ -37,6 +37,14 @@ def test_compiled_models(tmp_path, level):
     paths = result.modules if level == "op" else {span["op"] for span in result.spans}
     assert "Net" in paths
     assert "global hooks" not in result.err
+    # Compilation is a stage of its own. Steps in which something was compiled begin after it and are not recorded.
+    compiled = [row for row in result.rows("windows.csv") if row["kind"] == "compilation"]
+    assert len(compiled) == 2
+    steps = [(int(step["start_ns"]), int(step["end_ns"])) for step in result.steps]
+    assert [step["recorded"] for step in result.steps] == ["0", "1", "1", "0"]
+    for row in compiled:
+        assert all(end <= int(row["start_ns"]) or int(row["end_ns"]) <= start for start, end in steps)
+    assert result.warnings == ["compiled by torch.compile: layers inside are not known"]
 
 
 def test_exported_traced_scripted_and_transformed_models(tmp_path):
@@ -44,9 +52,9 @@ def test_exported_traced_scripted_and_transformed_models(tmp_path):
     net = Net()
     x = torch.randn(4, 64)
     expected = net(x)
-    exported = torch.export.export(net, (x,))
+    exported = torch.export.export(net, (x,)).module()
     traced = torch.jit.trace(net, x)
-    assert torch.equal(traced(x), expected)
+    assert torch.equal(traced(x), expected) and torch.equal(exported(x), expected)
     assert "aten::size" not in str(traced.inlined_graph), "nothing of ours is in the trace"
     torch.jit.script(nn.Sequential(nn.Linear(4, 4), nn.ReLU()))(torch.randn(4, 4))
     import torch.fx
@@ -60,7 +68,9 @@ def test_exported_traced_scripted_and_transformed_models(tmp_path):
     for level in ("op", "module"):
         folder = tmp_path / level
         folder.mkdir()
-        assert ran(folder, program, level=level).warnings == []
+        # Each has its warning once.
+        warnings = sorted(ran(folder, program, level=level).warnings)
+        assert warnings == [f"compiled by torch.{tool}: layers inside are not known" for tool in ("export", "jit")]
 
 
 @pytest.mark.parametrize("level", ["op", "module"])
@@ -98,12 +108,13 @@ def test_checkpoints_exceptions_and_threads(tmp_path, level):
     assert result.out == "failed\n" * 2
     assert result.phases[:4] == ["train", "train", "evaluate", "evaluate"]
     assert result.phases.count("evaluate") == 2 + 9
+    # Other threads than the first have spans of their modules at both levels.
+    assert len({span["lane"] for span in result.spans}) == (4 if level == "module" else 3)
+    assert sum("threads" in warning for warning in result.warnings) == (level == "op")
+    assert [step["recorded"] for step in result.steps] == ["1"] * 13
     if level == "module":
-        assert len({span["lane"] for span in result.spans}) == 4
         backward = {span["op"].split("Saving/")[-1] for span in result.spans if span["pass"] == "backward"}
         assert {"a/dense", "b/norm"} <= backward
-    else:
-        assert any("threads" in warning for warning in result.warnings)
 
 
 def test_the_programs_own_profiler_comes_first(tmp_path):

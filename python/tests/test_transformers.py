@@ -55,8 +55,7 @@ print(repr(trainer.state.log_history), file=sys.stderr)
 def test_the_trainer_logs_joules(tmp_path, kind):
     pytest.importorskip("accelerate", reason="accelerate is not installed")
     own = "__import__('jouletree.transformers').transformers.EnergyCallback()"
-    callbacks = "[reporter]" if kind == "measured" else f"[reporter, {own}]"
-    program = METER.replace("KIND", repr(kind)) + TRAINER.replace("CALLBACKS", callbacks)
+    program = METER.replace("KIND", repr(kind)) + TRAINER.replace("CALLBACKS", f"[reporter, {own}]")
     run = ran(tmp_path, program, level="module", before="")
     seen, history = (ast.literal_eval(line) for line in run.err.strip().splitlines()[-2:])
     ending = "" if kind == "measured" else "_estimated"
@@ -74,11 +73,16 @@ def test_the_trainer_logs_joules(tmp_path, kind):
     assert {"bert/encoder/layer.0/attention/self/query", "classifier"} <= {span["op"] for span in run.spans}
 
 
-def test_where_nobody_measures_nothing_is_logged(tmp_path):
+def test_a_trainer_that_was_not_asked_logs_what_it_logs(tmp_path):
     pytest.importorskip("accelerate", reason="accelerate is not installed")
-    run = ran(tmp_path, TRAINER.replace("CALLBACKS", "[reporter]"), level="op", steps="2", before="")
-    assert "energy_j" not in run.err
+    program = TRAINER.replace("callbacks=CALLBACKS)", "callbacks=[reporter])")
+    program += "print([type(callback).__name__ for callback in trainer.callback_handler.callbacks])"
+    run = ran(tmp_path, METER.replace("KIND", "'measured'") + program, level="op", steps="2", before="")
+    assert "energy_j" not in run.err and "EnergyCallback" not in run.out
     assert run.phases.count("train") == 4
+    assert run.phases.count("evaluate") == 2 * 2 and run.phases[-2:] == ["predict"] * 2
+    # The second step of each phase, not of the process.
+    assert [step["phase"] for step in run.steps if step["recorded"] == "1"] == ["train", "evaluate", "predict"]
     assert "bert.encoder.layer.0.output.dense" in run.modules
     assert run.warnings == []
 

@@ -256,7 +256,9 @@ def _compiler(module: Any, kind: str) -> Optional[str]:
         return "torch.jit"
     if kind.startswith("GraphModule") or kind == "ExportedModule":
         nodes = getattr(getattr(module, "graph", None), "nodes", ())
-        if nodes and not any(node.op == "call_module" for node in nodes) and next(module.parameters(), None) is not None:
+        # An exported model may call a module that checks its inputs.
+        calls = [node for node in nodes if node.op == "call_module" and not str(node.target).startswith("_guards")]
+        if nodes and not calls and next(module.parameters(), None) is not None:
             return "torch.export"
     return None
 
