@@ -140,7 +140,7 @@ fn is_name_letter(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.')
 }
 
-/// Signatures of addresses: whoever has the address may do what it says.
+/// Names of signatures in an address, which give access to anyone who has it.
 fn is_signature(name: &str) -> bool {
     ["sig", "signature", "x-amz-signature", "x-amz-credential", "x-goog-signature", "x-goog-credential"]
         .iter()

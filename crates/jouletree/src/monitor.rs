@@ -128,14 +128,14 @@ pub fn run(arguments: &MonitorArgs) -> Result<ExitCode> {
     let status = recording.follow(&mut subject, None)?;
     // From here on Ctrl-C ends this program, too.
     drop(subject);
-    let told = launch::attempted(|| {
+    let done = launch::attempted(|| {
         let recorded = recording.finish(status)?;
         tell(arguments, &recorded.run, &settings, context, &csv)?;
         recorded.whole()
     });
-    kept.end(told.is_ok());
+    kept.end(done.is_ok());
     outputs.end();
-    launch::passed_on(status, told, arguments.strict)
+    launch::passed_on(status, done, arguments.strict)
 }
 
 impl MonitorArgs {

@@ -125,7 +125,7 @@ pub fn write(study: &Study, output: &Path, is_shared: bool) -> Result<()> {
     let partial = Partial::with_mode(output, mode(output, is_shared))?;
     partial.file().write_all(text.as_bytes()).with_context(|| format!("cannot write {}", output.display()))?;
     if let Some(before) = before {
-        // Whoever opened the page before may still do so.
+        // Others who could read the page before still can.
         partial.file().set_permissions(before).with_context(|| format!("cannot write {}", output.display()))?;
     }
     partial.become_whole(output)

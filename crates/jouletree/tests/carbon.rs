@@ -293,7 +293,8 @@ fn monitor_adds_a_row_and_passes_the_exit_status_on() {
         arguments.extend(more);
         desk.run(&arguments)
     };
-    let ran = monitor(&["--tracking-mode", "machine", "--project-name", "p", "--", "sh", "-c", "sleep 3; exit 7"]);
+    let ran =
+        monitor(&["--tracking-mode", "machine", "--project-name", "=p", "--", "sh", "-c", "sleep 3; exit 7"]);
     assert_eq!(ran.code, 7, "{}", ran.stderr);
     assert!(ran.stderr.contains("ITA 2023"), "{}", ran.stderr);
     monitor(&["--offline", "--log-level", "error", "--", "true"]).ok();
@@ -302,7 +303,14 @@ fn monitor_adds_a_row_and_passes_the_exit_status_on() {
     let (row, other) = (&rows[0], &rows[1]);
     assert_eq!(row.len(), 38);
     let value = |name: &str| row[name].parse::<f64>().unwrap_or_else(|_| panic!("{name}: {}", row[name]));
-    assert_eq!((row["project_name"].as_str(), row["country_iso_code"].as_str()), ("p", "ITA"));
+    // A spreadsheet would compute a name that begins so.
+    assert_eq!((row["project_name"].as_str(), row["country_iso_code"].as_str()), ("'=p", "ITA"));
+    // As CodeCarbon has them.
+    assert_eq!(
+        (row["experiment_id"].as_str(), row["gpu_count"].as_str()),
+        ("5b0fa12a-3dd7-45bb-9766-cc326314d9f1", "0")
+    );
+    assert!(row["os"].starts_with("Linux-") && row["os"].ends_with(std::env::consts::ARCH), "{}", row["os"]);
     assert_eq!((row["tracking_mode"].as_str(), other["tracking_mode"].as_str()), ("machine", "process"));
     // Powers are energy by time; emissions are energy by intensity.
     near(value("cpu_power"), value("cpu_energy") * 3.6e6 / value("duration"));

@@ -1,6 +1,6 @@
 //! What is written is read, up to any cut and on any disk.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 
 use jouletree_meter::Mono;
 use jouletree_meter::sampler::{Flags, Sample};

@@ -75,10 +75,10 @@ impl Left {
             .and_then(|text| serde_json::from_slice(&text).ok())
             .unwrap_or_default();
         let spans = told::spans(folder, &mut warnings);
-        let told = read_file(&folder.join("warnings.txt")).unwrap_or_default();
-        let told = String::from_utf8_lossy(&told);
+        let lines = read_file(&folder.join("warnings.txt")).unwrap_or_default();
+        let lines = String::from_utf8_lossy(&lines);
         let about = format!("process {}", process.pid);
-        warnings.extend(told.lines().map(|line| Warning::new(about.as_str(), line)));
+        warnings.extend(lines.lines().map(|line| Warning::new(about.as_str(), line)));
         let mut model = ModelTree::default();
         for file in files_in(folder).iter().filter(|file| name_of(file).starts_with(MODEL) && file.is_file()) {
             match read_model(file) {

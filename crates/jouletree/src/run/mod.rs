@@ -85,14 +85,14 @@ pub fn run(arguments: &RunArgs) -> Result<ExitCode> {
     let status = recording.follow(&mut subject, None)?;
     // From here on Ctrl-C ends this program, too.
     drop(subject);
-    let told = launch::attempted(|| {
+    let done = launch::attempted(|| {
         let recorded = recording.finish(status)?;
         finish::account(&recorded.run, arguments, intensity.as_ref())?;
         recorded.whole()
     });
     outputs.end();
     drop(package);
-    launch::passed_on(status, told, arguments.strict)
+    launch::passed_on(status, done, arguments.strict)
 }
 
 /// How often meters are read when nobody says. A model learns what processors do from ticks of ten milliseconds: to look
