@@ -29,7 +29,7 @@ function headline() {
       total.unrecorded > 0 ? `${joules(total.unrecorded)} outside of them` : null));
   }
   if (total.monitor !== null) {
-    parts.push(card("recording itself", joules(total.monitor), "not in the energy above", percent(total.monitor / total.energy)));
+    parts.push(card("the monitor itself", joules(total.monitor), "not in the energy above", percent(total.monitor / total.energy)));
   }
   made.append(element("div", { class: "cards" }, ...parts));
   if (data.runs > 1) made.append(element("p", {}, `Energies are means over ${data.runs} runs; ± is one standard deviation. Power over time is that of the first run.`));
