@@ -31,8 +31,10 @@ pub fn listen_or_end(patience: Duration) -> Result<Listener> {
 }
 
 fn take(is_wanted: impl Fn(Signal) -> bool + Send + 'static, patience: Option<Duration>) -> Result<Listener> {
-    let mut signals =
-        Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM]).context("the system refuses to deliver signals")?;
+    // What whoever started this program has ignored (`nohup`) stays so, here and in what this program starts.
+    let ignored = ignored(&std::fs::read_to_string("/proc/self/status").unwrap_or_default());
+    let taken = [SIGHUP, SIGINT, SIGQUIT, SIGTERM].into_iter().filter(|number| ignored >> (number - 1) & 1 == 0);
+    let mut signals = Signals::new(taken).context("the system refuses to deliver signals")?;
     let (sender, receiver) = channel();
     let listener = Listener { receiver, alive: Arc::new(()) };
     let alive: Weak<()> = Arc::downgrade(&listener.alive);
@@ -57,6 +59,12 @@ fn take(is_wanted: impl Fn(Signal) -> bool + Send + 'static, patience: Option<Du
     };
     thread::Builder::new().name("signals".to_owned()).spawn(pass).context("the system gives no thread")?;
     Ok(listener)
+}
+
+/// The signals that a process ignores, as bits, of what the kernel says of its status.
+fn ignored(status: &str) -> u64 {
+    let bits = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    bits.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0)
 }
 
 /// Ends this program by a signal unless it has ended before.
@@ -87,5 +95,17 @@ impl Listener {
     /// One of them, if there is one.
     pub fn try_recv(&self) -> std::result::Result<Signal, TryRecvError> {
         self.receiver.try_recv()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ignored_signals_are_known_by_their_bits() {
+        let status = "Name:\tSigIgn: 7\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\nSigCgt:\t1\n";
+        assert_eq!(ignored(status), 0x1001);
+        assert_eq!(ignored("") | ignored("SigIgn:\tx"), 0);
     }
 }
