@@ -245,6 +245,21 @@ fn a_terminal_that_goes_away_ends_it() {
     assert!(mark.exists());
 }
 
+/// A command that is to outlive its terminal does so under jouletree, too.
+#[test]
+fn what_is_ignored_when_it_starts_stays_ignored() {
+    let folder = nothing();
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' HUP; exec \"$@\"", "sh"]).arg(top(&folder).get_program());
+    command.args(["top", "--format", "text", "--interval", "0.2", "--", "sh", "-c", "sleep 2; exit 7"]);
+    command.env("JOULETREE_SYS_ROOT", folder.path()).env("JOULETREE_NVML_LIBRARY", folder.path().join("none"));
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("the command starts");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+    signal(&child, Signal::HUP);
+    assert_eq!(end_of(&mut child), 7);
+}
+
 /// A terminal that takes nothing holds up what is written to it, but not the end.
 #[test]
 fn a_terminal_that_takes_nothing_does_not_keep_it_from_ending() {

@@ -34,12 +34,6 @@ impl Owner {
         };
         Ok(Owner { address: Some(address), user })
     }
-
-    /// Somebody for a test.
-    #[cfg(test)]
-    pub(super) fn user(user: u32) -> Owner {
-        Owner { address: Some(Ipv4Addr::LOCALHOST.into()), user: Some(user) }
-    }
 }
 
 /// The user whose socket is at `theirs` and connected with `ours`; `None` where the kernel does not tell.

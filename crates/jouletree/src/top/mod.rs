@@ -103,7 +103,7 @@ pub fn run(arguments: &TopArgs) -> Result<u8> {
     // Only now may anything else be written.
     drop(output);
     if format != TopFormat::Json && !is_gone {
-        crate::print(&lines::summary(&view))?;
+        output::write(&lines::summary(&view))?;
     }
     if let Some(command) = command {
         command.tell_where_its_output_is();

@@ -105,7 +105,8 @@ impl Output {
     }
 }
 
-fn write(text: &str) -> Result<Wish> {
+/// Writes to standard output; what its reader wants then.
+pub fn write(text: &str) -> Result<Wish> {
     let mut output = stdout().lock();
     match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
         Ok(()) => Ok(Wish::GoOn),
