@@ -74,6 +74,13 @@ def in_graph_def(definition: Any) -> Iterator[tuple[str, str]]:
             yield node.op, node.name
 
 
+def is_compiled(definition: Any) -> bool:
+    """Whether XLA compiles some of a GraphDef, as the program asked (``jit_compile=True``)."""
+    nodes = [*definition.node, *(node for function in definition.library.function for node in function.node_def)]
+    marked = [*nodes, *definition.library.function]
+    return any("_XlaMustCompile" in each.attr and each.attr["_XlaMustCompile"].b for each in marked)
+
+
 def batch_of(values: Any, depth: int = 3) -> Optional[int]:
     """How many samples a nest of tensors holds: the first dimension of the first that has two; ``None`` if unknown."""
     if isinstance(values, dict):

@@ -27,10 +27,16 @@ def first_operation(path: str, since: int) -> Optional[int]:
     with open(path, "rb") as file:
         space = xplane_pb2.XSpace.FromString(file.read())
     base = next(filter(None, map(_base, space.planes)), None)
-    if base is None:
+    # Before its first run XLA compiles a function, and old versions do not tell when its instructions began.
+    modules = any(_has(plane.stat_metadata, "Hlo Proto") for plane in space.planes)
+    if base is None or (modules and not any(_has(plane.stat_metadata, "hlo_op") for plane in space.planes)):
         return None
     starts = [start for plane in space.planes for start in _first_starts(plane, since - base)]
     return min(starts) + base if starts else None
+
+
+def _has(names: Any, name: str) -> bool:
+    return any(about.name == name for about in names.values())
 
 
 def _base(plane: Any) -> Optional[int]:
@@ -47,7 +53,10 @@ def _base(plane: Any) -> Optional[int]:
 
 
 def _first_starts(plane: Any, since: int) -> Iterator[int]:
-    """The start of the first operation in each thread that runs some, by the file's own clock."""
+    """The start of the first operation in each thread that runs some, by the file's own clock.
+
+    Where there are instructions of XLA they count: what runs before them does so before XLA has compiled the function.
+    """
     compiled = {key for key, about in plane.stat_metadata.items() if about.name == "hlo_op"}
     operations = {
         key
@@ -60,9 +69,10 @@ def _first_starts(plane: Any, since: int) -> Iterator[int]:
             continue
         for event in line.events:
             start = line.timestamp_ns + event.offset_ps // 1000
-            is_operation = event.metadata_id in operations or (
-                compiled and any(stat.metadata_id in compiled for stat in event.stats)
-            )
+            if compiled:
+                is_operation = any(stat.metadata_id in compiled for stat in event.stats)
+            else:
+                is_operation = event.metadata_id in operations
             if is_operation and start >= since:
                 yield start
                 break
