@@ -31,7 +31,7 @@ pub fn listen_or_end(patience: Duration) -> Result<Listener> {
 }
 
 fn take(is_wanted: impl Fn(Signal) -> bool + Send + 'static, patience: Option<Duration>) -> Result<Listener> {
-    // What whoever started this program has ignored (`nohup`) stays so, here and in what this program starts.
+    // Signals that were ignored at the start (`nohup`) stay ignored, here and in what this program starts.
     let ignored = ignored(&std::fs::read_to_string("/proc/self/status").unwrap_or_default());
     let taken = [SIGHUP, SIGINT, SIGQUIT, SIGTERM].into_iter().filter(|number| ignored >> (number - 1) & 1 == 0);
     let mut signals = Signals::new(taken).context("the system refuses to deliver signals")?;

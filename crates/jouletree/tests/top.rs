@@ -230,7 +230,7 @@ fn a_terminal_that_goes_away_ends_it() {
         command.args(["--format", format, "--interval", "0.2"]).env("TERM", "xterm-256color");
         let mut child = terminal.run(&mut command);
         terminal.wait_for("estimated");
-        // Not even a signal tells it: only the terminal is gone.
+        // There is no signal: only the terminal is gone.
         terminal.close();
         assert_eq!(end_of(&mut child), 0, "{format}");
     }
