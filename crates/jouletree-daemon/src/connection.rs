@@ -1,4 +1,4 @@
-//! One connection: who is at the other end, and no waiting for those who say nothing.
+//! One connection: its client, and a time limit for clients that say nothing.
 
 use std::io;
 use std::net::SocketAddr;
@@ -19,13 +19,13 @@ use crate::policy::Peer;
 
 /// A client begins with so many bytes (the preface of HTTP/2).
 const PREFACE: usize = 24;
-/// It has so long for them and, where the kernel does not say who it is, for its first call with the token.
+/// It has so long for them and, where the kernel does not identify it, for its first call with the token.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Who calls, as the connection tells: the same for all calls of a connection.
+/// The client of a call, known by its connection.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// Who it is.
+    /// Its identity.
     pub peer: Peer,
     /// Its connection.
     pub line: Arc<Line>,
@@ -36,7 +36,7 @@ pub struct Caller {
 pub struct Line {
     /// The addresses of both ends, the client's first.
     pub ends: Option<(SocketAddr, SocketAddr)>,
-    /// The user of this machine at the other end, once somebody has asked for it.
+    /// The user of this machine at the other end, once it was looked up.
     pub user: OnceLock<Option<u32>>,
     /// The recording that was begun last by this connection.
     pub started: Mutex<Option<u64>>,
@@ -46,7 +46,7 @@ pub struct Line {
 }
 
 impl Caller {
-    /// Who makes a call.
+    /// The client of a call.
     #[allow(clippy::result_large_err, reason = "this is how services refuse")]
     pub fn of<T>(request: &Request<T>) -> Result<Caller, Status> {
         let extensions = request.extensions();
@@ -82,7 +82,7 @@ pub struct Connection<S> {
 }
 
 impl<S> Connection<S> {
-    /// Lets a client in, if there is room; what does not fit is closed.
+    /// Admits a client within the limits; a connection beyond them is closed.
     pub fn admit(
         stream: S,
         connections: &Arc<Connections>,
@@ -215,7 +215,7 @@ mod tests {
             client
         });
         let mut byte = [0];
-        assert_eq!(connection.read(&mut byte).await.unwrap(), 1, "who was trusted may be quiet");
+        assert_eq!(connection.read(&mut byte).await.unwrap(), 1, "a trusted client may be quiet");
         drop(later.await.unwrap());
     }
 

@@ -1,7 +1,7 @@
-//! The connections of a service, counted by who is at the other end.
+//! The connections of a service, counted by their clients.
 //!
-//! Whoever the kernel vouches for, or who has shown the token, keeps its place; what exceeds the limits is refused.
-//! Strangers never keep others out: where their places are taken, the one that was quiet for longest is closed.
+//! Clients that the kernel identifies, or that have shown the token, keep their connections; those beyond the limits are
+//! refused. Strangers never lock out others: at their limit, the one that was quiet for longest is closed.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -36,7 +36,7 @@ impl Party {
 /// How clients come to be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entrance {
-    /// The kernel says who they are.
+    /// The kernel identifies them.
     Kernel,
     /// They show the token.
     Token,
@@ -136,15 +136,15 @@ impl Open {
 
     fn has_room(&self, most: Most, party: Party) -> bool {
         let of_party = self.counted(true).filter(|(_, entry)| entry.party == party).count();
-        // Root is never locked out by others: it is who would mend things.
+        // Root is never locked out by others, so that it can repair things.
         of_party < most.of_party && (self.counted(true).count() < most.all || party == Party::User(0))
     }
 
-    /// Closes the strangers that were quiet for longest, so that one more has room.
+    /// Closes the strangers that were quiet for longest, so that one more can be admitted.
     fn make_room(&mut self, most: Most, party: Party) {
         while self.of(party) >= most.of_party.max(1) && self.close_quietest(party) {}
         while self.counted(false).count() >= most.all.max(1) {
-            // Who has most gives way.
+            // The party with the most connections loses one.
             let parties = self.counted(false).map(|(_, entry)| entry.party);
             let Some(largest) = parties.max_by_key(|party| self.of(*party)) else { return };
             self.close_quietest(largest);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_lock_out_nobody() {
+    fn strangers_do_not_lock_out_others() {
         let all = connections(Entrance::Token, 2, 4);
         let [here, there] = ["127.0.0.1", "192.0.2.7"].map(address);
         let mut owner = all.admit(here).unwrap();
@@ -257,7 +257,7 @@ mod tests {
         let mut other = all.admit(there).unwrap();
         assert!(!is_closed(&mut other) && !is_closed(&mut owner));
         assert_eq!(other.0.trust(), Ok(()));
-        // Those who know the token have their own limit, of which they are told.
+        // Clients with the token have their own limit, and an error beyond it.
         assert_eq!(
             (other.0.trust(), strangers[19].0.trust(), strangers[18].0.trust()),
             (Ok(()), Ok(()), Err(Full))

@@ -19,7 +19,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// The process with this number; `None` when there is none. Fails where nobody can look, as without file descriptors.
+    /// The process with this number; `None` when there is none. Fails where it cannot be read, as without file descriptors.
     pub fn find(proc: &Path, pid: u32) -> io::Result<Option<Process>> {
         // The beginning is looked at before and after, so that both belong to one process.
         let Some(before) = began(proc, pid)? else { return Ok(None) };

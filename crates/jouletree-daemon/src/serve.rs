@@ -89,7 +89,7 @@ pub async fn serve_until(
 ) -> Result<(), ServeError> {
     let Config { socket: place, tcp, smaragdine, foreign, shortest, limits, roots } = config;
     let sessions = Arc::new(Sessions::new(station.clone(), roots.proc.clone(), (foreign, shortest), limits));
-    // Each way in has its own: what happens at one of them keeps nobody out of another.
+    // Each way in has its own limits, so that one of them does not exhaust those of another.
     let entrances = [Entrance::Kernel, Entrance::Token, Entrance::Open];
     let [local, remote, open] = entrances.map(|entrance| Connections::new(entrance, &limits));
     let connections = vec![local.clone(), remote.clone(), open.clone()];

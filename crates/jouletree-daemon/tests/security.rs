@@ -208,7 +208,7 @@ fn nobody_takes_all_connections() {
     });
 }
 
-/// Strangers that connect to the network, and say nothing or answer pings for ever, keep nobody out.
+/// Strangers that connect to the network, and say nothing or answer pings for ever, do not lock out others.
 #[test]
 fn idle_strangers_do_not_lock_out_the_owner_of_the_token() {
     let daemon = Daemon::start(|config, folder| {

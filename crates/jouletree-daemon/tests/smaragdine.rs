@@ -226,7 +226,7 @@ fn recordings_that_are_left_alone_end_and_are_forgotten() {
         ends.0.kill().and_then(|()| ends.0.wait()).unwrap();
         for pid in [ending, staying] {
             let mut wait = Duration::from_millis(1500);
-            // Who asks keeps it alive: so seldom, and more seldom each time.
+            // Each Read keeps it alive, so the waits grow.
             loop {
                 tokio::time::sleep(wait).await;
                 match sampler.read(ReadRequest { pid: Some(pid.into()) }).await {
@@ -251,7 +251,7 @@ fn recordings_that_are_left_alone_end_and_are_forgotten() {
 }
 
 #[test]
-fn finished_recordings_keep_nobody_from_starting_another() {
+fn finished_recordings_do_not_prevent_another_start() {
     let daemon = daemon(false);
     let sleep = || Killed(Command::new("sleep").arg("600").spawn().unwrap());
     let many: Vec<Killed> = (0..34).map(|_| sleep()).collect();
@@ -264,7 +264,7 @@ fn finished_recordings_keep_nobody_from_starting_another() {
         let last = many[33].0.id();
         assert_eq!(processes(&read(&mut sampler, None).await.1), BTreeSet::from([last]));
         let first = sampler.read(ReadRequest { pid: Some(many[0].0.id().into()) }).await.unwrap_err();
-        assert_eq!(first.code(), Code::NotFound, "the oldest gives way");
+        assert_eq!(first.code(), Code::NotFound, "the oldest is dropped");
     });
 }
 

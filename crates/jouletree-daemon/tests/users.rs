@@ -120,7 +120,7 @@ async fn sampler(address: &str) -> SamplerClient<Channel> {
     SamplerClient::new(channel)
 }
 
-/// What somebody gets of a recording that another user has begun.
+/// What a client gets of a recording that another user has begun.
 async fn stop_and_read(address: &str, pid: Option<u64>) -> String {
     let mut sampler = sampler(address).await;
     let mut said = String::new();

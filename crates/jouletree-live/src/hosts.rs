@@ -25,7 +25,7 @@ impl Hosts {
         }
     }
 
-    /// Whether it answers to a host, with or without a port. An address is nobody's name.
+    /// Whether it answers to a host, with or without a port. Any address is allowed: no web page has one of ours as its name.
     pub(crate) fn has(&self, host: &str) -> bool {
         let name = match host.strip_prefix('[') {
             Some(rest) => rest.split(']').next().unwrap_or_default(),

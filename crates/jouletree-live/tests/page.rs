@@ -47,7 +47,7 @@ fn everything() -> Snapshot {
 fn scraped() -> String {
     let board = Board::default();
     board.pin(everything());
-    let endpoint = Endpoint::open(":0".parse().unwrap(), board, Some(Aliases::CodeCarbon)).unwrap();
+    let endpoint = Endpoint::open(":0".parse().unwrap(), board, Some(Aliases::CodeCarbon), &[]).unwrap();
     prometheus::get(endpoint.address(), "/metrics", "*/*").unwrap()
 }
 

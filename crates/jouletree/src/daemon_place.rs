@@ -22,7 +22,7 @@ pub enum DaemonPlace {
 /// What opens a daemon that is elsewhere.
 #[derive(Args, Clone, Default)]
 pub struct NetworkArgs {
-    /// The token of a daemon that is reached by HOST:PORT, in a file that nobody else can read
+    /// The token of a daemon that is reached by HOST:PORT, in a file that only its owner can read
     #[arg(long, value_name = "FILE", env = "JOULETREE_TOKEN_FILE", help_heading = "Meters")]
     token_file: Option<PathBuf>,
     /// The certificate of such a daemon, or of the authority that signed it, a PEM file

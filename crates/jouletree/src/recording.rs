@@ -179,7 +179,7 @@ impl Recording {
         let command = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let header = RecordingHeader::new(roots, command, subject.pid(), &feed.sensors());
         let mut header = header.with_period(period).with_share_source(feed.ending().share_source);
-        // Another machine has clocks of its own, which its first batch tells.
+        // Another machine has clocks of its own, which its first batch contains.
         let mut first = None;
         if let Some(name) = reader.remote_name() {
             let batch = first_batch(feed.as_mut())?;

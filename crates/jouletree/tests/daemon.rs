@@ -174,7 +174,7 @@ fn the_network_is_refused_without_its_secrets() {
     assert!(text(&output.stderr).contains("--smaragdine-insecure"), "{}", text(&output.stderr));
 }
 
-/// Clients get through the folder of the socket, whatever the umask of whoever starts the daemon.
+/// Clients can enter the folder of the socket, whatever the umask of the daemon.
 #[test]
 fn the_folder_of_the_socket_can_be_entered() {
     let machine = Machine::start();

@@ -219,7 +219,7 @@ fn who_wants_a_service_asked_is_told_that_the_page_does_not() {
     assert!(ran.stderr.contains("--online"), "{}", ran.stderr);
 }
 
-/// Requests that never end keep nobody out: the oldest of too many is closed.
+/// Requests that never end do not lock out others: the oldest of too many is closed.
 #[test]
 fn half_a_request_does_not_last() {
     let server = serve(&[]);

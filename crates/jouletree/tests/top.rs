@@ -230,7 +230,7 @@ fn a_terminal_that_goes_away_ends_it() {
         command.args(["--format", format, "--interval", "0.2"]).env("TERM", "xterm-256color");
         let mut child = terminal.run(&mut command);
         terminal.wait_for("estimated");
-        // Not even a signal tells it: only the terminal is gone.
+        // There is no signal: only the terminal is gone.
         terminal.close();
         assert_eq!(end_of(&mut child), 0, "{format}");
     }
@@ -254,10 +254,11 @@ fn what_is_ignored_when_it_starts_stays_ignored() {
     command.args(["top", "--format", "text", "--interval", "0.2", "--", "sh", "-c", "sleep 2; exit 7"]);
     command.env("JOULETREE_SYS_ROOT", folder.path()).env("JOULETREE_NVML_LIBRARY", folder.path().join("none"));
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("the command starts");
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+    let mut reader = BufReader::new(child.stdout.take().expect("a pipe"));
+    reader.read_line(&mut String::new()).expect("a line");
     signal(&child, Signal::HUP);
     assert_eq!(end_of(&mut child), 7);
+    drop(reader);
 }
 
 /// A terminal that takes nothing holds up what is written to it, but not the end.

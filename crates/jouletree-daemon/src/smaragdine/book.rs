@@ -1,7 +1,7 @@
 //! What a recording has written: samples, encoded as they came, within bounds.
 //!
-//! Messages that follow each other are one message, so each sample is a message of its own. Where there is no room for
-//! another sample, every second one is left out from the beginning on, and from then on: energy is an accumulated count,
+//! Messages that follow each other are one message, so each sample is a message of its own. At the limit every
+//! second sample is left out, from the beginning on and from then on: energy is an accumulated count,
 //! so nothing is lost but detail. The first and the last sample of each kind are always kept.
 
 use bytes::Bytes;
@@ -84,7 +84,7 @@ impl Book {
     pub(super) fn close(mut self) -> Written {
         for kind in Kind::ALL {
             if let Some(last) = self.lines.get_mut(kind as usize).and_then(|line| line.last.take()) {
-                // Four samples at most, even if there is no room for them.
+                // Four samples at most, even beyond the limit.
                 self.push(kind, &last);
             }
         }
@@ -102,7 +102,7 @@ impl Book {
         self.pieces.push(Piece { kind, bytes: encoded.len() });
     }
 
-    /// Leaves out every second sample of each kind; whether that made any room.
+    /// Leaves out every second sample of each kind; whether that freed any memory.
     fn thin(&mut self) -> bool {
         let before = self.data.len();
         let mut seen = [0_u64; 4];

@@ -1,4 +1,4 @@
-//! The time of day as the protocol tells it.
+//! The time of day in the unit of the protocol.
 
 use std::time::SystemTime;
 

@@ -32,10 +32,10 @@ struct Meter {
     socket: u32,
     part: Part,
     counter: Counter,
-    /// The first count: what is told goes on from it and never wraps.
+    /// The first count: what is written goes on from it and never wraps.
     first: Option<u64>,
-    /// The count that is told.
-    told: Option<u64>,
+    /// The count that is written.
+    count: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +51,7 @@ impl Energy {
     pub(super) fn new(sensors: &[SensorInfo]) -> Energy {
         let meter = |(id, info): (u16, &SensorInfo)| {
             let (socket, part) = place(info)?;
-            Some((id, Meter { socket, part, counter: Counter::new(info), first: None, told: None }))
+            Some((id, Meter { socket, part, counter: Counter::new(info), first: None, count: None }))
         };
         let meters = (0_u16..=u16::MAX).zip(sensors).filter_map(meter).collect();
         Energy { meters, anchors: Anchors::default(), round: None, incomplete: 0 }
@@ -78,17 +78,17 @@ impl Energy {
     /// Writes the round that is not written yet.
     pub(super) fn finish(&mut self, mut write: impl FnMut(wire::RaplSample)) {
         let Some((began, _)) = self.round.take() else { return };
-        if self.meters.values().any(|meter| meter.told.is_none()) {
+        if self.meters.values().any(|meter| meter.count.is_none()) {
             self.incomplete += 1;
             if self.incomplete < PATIENCE {
                 return;
             }
-            self.meters.retain(|_, meter| meter.told.is_some());
+            self.meters.retain(|_, meter| meter.count.is_some());
         }
         let Some(Nanos(wall)) = self.anchors.wall(began) else { return };
         let timestamp = u64::try_from(wall / 1_000_000).unwrap_or(0);
         let mut sockets = BTreeMap::<u32, wire::RaplReading>::new();
-        for Meter { socket, part, told, .. } in self.meters.values() {
+        for Meter { socket, part, count, .. } in self.meters.values() {
             let reading = sockets.entry(*socket).or_default();
             reading.socket = *socket;
             *match part {
@@ -96,7 +96,7 @@ impl Energy {
                 Part::Core => &mut reading.cpu,
                 Part::Uncore => &mut reading.gpu,
                 Part::Dram => &mut reading.dram,
-            } = *told;
+            } = *count;
         }
         if !sockets.is_empty() {
             write(wire::RaplSample { timestamp, reading: sockets.into_values().collect() });
@@ -117,7 +117,7 @@ impl Meter {
             Advance::Gap(_) => {}
             Advance::Begins | Advance::By(_) => {
                 let first = *self.first.get_or_insert(sample.count);
-                self.told = Some(first.saturating_add(self.counter.total()));
+                self.count = Some(first.saturating_add(self.counter.total()));
             }
         }
     }

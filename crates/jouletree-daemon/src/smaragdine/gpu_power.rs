@@ -1,4 +1,4 @@
-//! The power of GPUs as NVML shows it, read on a thread of its own: a driver answers when it likes.
+//! The power of GPUs as NVML shows it, read on a thread of its own: a driver may block.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -12,7 +12,7 @@ use crate::wire::smaragdine as wire;
 /// The time between two readings: GPUs show a new power less often.
 const BETWEEN: Duration = Duration::from_millis(10);
 
-/// Reads the power of all GPUs while somebody wants it, until it is dropped.
+/// Reads the power of all GPUs while there is a [`PowerReader`], until it is dropped.
 #[derive(Debug)]
 pub(super) struct GpuPower {
     shared: Arc<Shared>,
@@ -31,7 +31,7 @@ struct State {
     latest: Option<wire::NvmlSample>,
 }
 
-/// Somebody who wants to know the power of GPUs, until this is dropped.
+/// Has the power of GPUs read until it is dropped.
 #[derive(Debug)]
 pub(super) struct PowerReader {
     shared: Arc<Shared>,
@@ -53,7 +53,7 @@ impl GpuPower {
     pub(super) fn reader(&self) -> PowerReader {
         let mut state = self.shared.lock();
         state.wanted_by += 1;
-        // What was read earlier belongs to others.
+        // Earlier readings belong to other recordings.
         let taken = now();
         drop(state);
         self.shared.news.notify_all();
@@ -88,7 +88,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until somebody wants power; whether anybody ever will.
+    /// Waits for a reader; `false` when there will be none.
     fn wait(&self) -> bool {
         let is_idle = |state: &mut State| state.wanted_by == 0 && !state.is_over;
         let state = self.news.wait_while(self.lock(), is_idle).unwrap_or_else(PoisonError::into_inner);

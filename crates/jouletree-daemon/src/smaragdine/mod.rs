@@ -3,8 +3,8 @@
 //! Its clients name a process when they start a recording, and often none when they stop and read it: that means what
 //! the connection started last ([`recordings`]). What was recorded is kept, encoded, until the same process is started
 //! again or for some time: an answer that gets lost can be asked for again. The protocol has no passwords and no users,
-//! so everybody who reaches the address is a stranger, and periods have the floor of strangers unless whoever started
-//! the daemon says otherwise; recordings of one user of this machine are not shown to another ([`owner`]). It cannot say
+//! so every client is a stranger, and periods have the floor of strangers unless the daemon was started with
+//! `--smaragdine-fast`; recordings of one user of this machine are not shown to another ([`owner`]). It cannot say
 //! how a number came to be either, so estimates are left out: energy is measured or absent.
 
 mod book;
@@ -42,7 +42,7 @@ use recordings::{Client, Full, Recordings};
 
 /// The period where a client does not say, in milliseconds.
 const PERIOD: u64 = 4;
-/// Clients of gRPC refuse answers of more than 4 MiB unless they are told otherwise. A few bytes go around the data.
+/// Clients of gRPC refuse answers of more than 4 MiB by default. A few bytes go around the data.
 const LARGEST_ANSWER: usize = (4 << 20) - 64;
 /// The header of a request by which a client says how large an answer it takes, in bytes.
 const TAKES: &str = "jouletree-largest-answer";
@@ -135,7 +135,7 @@ impl Sampler for SamplerService {
         let pid = process(request.into_inner().pid)?;
         let written = match self.lock().read(&client, pid) {
             Some(recording) => recording.written(),
-            // Who names no process and has nothing asks for what there is: nothing.
+            // As published: a Read before any recording gives an empty set.
             None if pid.is_none() => None,
             None => {
                 return Err(Status::not_found("nothing was recorded for this process; call Start and Stop first"));
@@ -159,7 +159,7 @@ impl SamplerService {
         self.recordings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who calls.
+    /// The client of a call.
     async fn client<T>(&self, request: &Request<T>) -> Result<Client, Status> {
         let caller = Caller::of(request)?;
         caller.note_call();

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::connection::Line;
 
-/// Who has begun a recording, and may stop and read it.
+/// The client that began a recording, and may stop and read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Owner {
     address: Option<IpAddr>,
@@ -20,7 +20,7 @@ pub(super) struct Owner {
 const LOOKS: u32 = 3;
 
 impl Owner {
-    /// Who is at the other end of a connection. It reads the list of all connections, once for each connection.
+    /// The client of a connection. It reads the list of all connections, once for each connection.
     pub(super) fn of(line: &Line, proc: &Path) -> io::Result<Owner> {
         let Some((theirs, ours)) = line.ends else { return Ok(Owner { address: None, user: None }) };
         let address = theirs.ip().to_canonical();
@@ -36,7 +36,7 @@ impl Owner {
     }
 }
 
-/// The user whose socket is at `theirs` and connected with `ours`; `None` where the kernel does not tell.
+/// The user whose socket is at `theirs` and connected with `ours`; `None` where the kernel does not list it.
 fn user_of(proc: &Path, theirs: SocketAddr, ours: SocketAddr) -> io::Result<Option<u32>> {
     for _ in 0..LOOKS {
         for name in ["net/tcp", "net/tcp6"] {
@@ -107,7 +107,7 @@ mod tests {
         }
         let folder = tempfile::tempdir().unwrap();
         let [one, two] = ["127.0.0.1:1", "127.0.0.1:2"].map(|end| end.parse().unwrap());
-        assert_eq!(user_of(folder.path(), one, two).unwrap(), None, "a machine that does not tell");
+        assert_eq!(user_of(folder.path(), one, two).unwrap(), None, "a machine without the list");
     }
 
     #[test]

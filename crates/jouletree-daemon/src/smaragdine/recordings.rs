@@ -35,7 +35,7 @@ struct Entry {
     is_over: bool,
 }
 
-/// Who calls.
+/// The client of a call.
 #[derive(Debug, Clone)]
 pub(super) struct Client {
     pub(super) owner: Owner,
@@ -47,7 +47,7 @@ pub(super) struct Client {
 pub(super) struct Full(pub(super) usize);
 
 impl Recordings {
-    /// Whether a process is being recorded for its owner. Whoever asks for it goes on with that recording.
+    /// Whether a process is being recorded for its owner. The client goes on with that recording.
     pub(super) fn is_running(&mut self, client: &Client, pid: Option<u32>) -> bool {
         let is_it = |entry: &&mut Entry| entry.is(client, pid) && entry.recording.is_running();
         let Some(entry) = self.all.iter_mut().find(is_it) else { return false };
@@ -56,7 +56,7 @@ impl Recordings {
         true
     }
 
-    /// Whether there is room for one more recording. Finished ones of the same owner give way, the oldest first.
+    /// Whether there may be one more recording. Finished ones of the same owner are dropped for it, the oldest first.
     pub(super) fn make_room(&mut self, client: &Client, pid: Option<u32>) -> Result<(), Full> {
         loop {
             // A recording of the same process will be replaced.

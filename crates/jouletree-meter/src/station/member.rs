@@ -225,7 +225,7 @@ mod tests {
         let jitter = |round: i64| [-30_000, -10_000, 5_000][usize::try_from(round % 3).unwrap()];
         let rounds = (1..50).map(|round| round * ten.0 + jitter(round));
         assert_whole_rounds(&shown(watch, 5 * MS, ten, rounds));
-        // Somebody else has the sensors read every millisecond.
+        // Another session has the sensors read every millisecond.
         let rounds = (6..500).map(|round| round * MS - 20_000);
         assert_whole_rounds(&shown(watch, 5 * MS, Nanos(MS), rounds.clone()));
         // Without a grid, too.

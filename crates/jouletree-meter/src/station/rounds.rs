@@ -3,7 +3,7 @@
 use crate::Mono;
 use crate::sampler::{Flags, Sample};
 
-/// Tells the instant of the round that a sample belongs to.
+/// Finds the instant of the round that a sample belongs to.
 #[derive(Debug, Default)]
 pub(super) struct RoundClock {
     /// The sensor of the sample before.

@@ -1,4 +1,4 @@
-//! Connections of browsers: bounded in number and in time, so that slow and silent ones keep nobody out.
+//! Connections of browsers: bounded in number and in time, so that slow and silent ones do not lock out others.
 
 use std::collections::VecDeque;
 use std::io;
@@ -66,7 +66,7 @@ impl Listener for BoundedListener {
 pub struct BoundedStream {
     stream: TcpStream,
     lifetime: Pin<Box<Sleep>>,
-    /// Ends when there is no room for it any more.
+    /// Ends when a newer connection takes its place.
     closed: Option<oneshot::Receiver<()>>,
 }
 

@@ -51,7 +51,7 @@ impl Drop for Screen {
     fn drop(&mut self) {
         // A terminal that is gone needs nothing.
         let _ = give_back();
-        // Ratatui would complain, to nobody, and panic.
+        // Ratatui's drop would print an error, and panic because that fails, too.
         if let Some(mut terminal) = self.terminal.take()
             && terminal.show_cursor().is_err()
         {

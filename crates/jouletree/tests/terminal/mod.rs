@@ -54,7 +54,7 @@ impl Terminal {
         terminal
     }
 
-    /// Closes it, as a window is closed: nobody holds the test's side any more.
+    /// Closes it, as a window is closed: the test's side has no open file any more.
     pub fn close(mut self) {
         self.stop_reading();
     }
