@@ -2,9 +2,9 @@
 
 Under ``jouletree run`` nothing of this is needed: the steps of ``fit``, ``evaluate``, ``predict`` and of their
 ``..._on_batch`` sisters are calls of functions, which the TensorFlow adapter sees; here they are told apart, and the
-layers of the model that ran are written down. Models that are called without a function are steps, too. Programs that want joules in their history and progress bar pass
-:class:`EnergyCallback` to ``fit``; nobody else's logs are touched. With another backend than TensorFlow its own adapter
-records the steps.
+layers of the model that ran are written down. Calls of models without a function are steps, too. Programs that want
+joules in their history and progress bar pass :class:`EnergyCallback` to ``fit``; other logs are not touched. With another
+backend than TensorFlow its own adapter records the steps.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Under ``jouletree run`` nothing of this is needed. Steps are found in ``Session.run``, which tf.estimator and
 ``MonitoredSession`` end in, in calls of a ``tf.function``, which Keras ends in, and where neither is used in tapes
-and calls of models; operations come from TensorFlow's own run metadata and profiler. :class:`EnergyHook` is for those who want to say it themselves.
+and calls of models; operations come from TensorFlow's own run metadata and profiler. :class:`EnergyHook` is for those
+who want to say it themselves.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def _say_what_is_missing(session: Session, tensorflow: Any) -> None:
 
     if session.level == "op" and not session.has_steps() and context.context()._context_handle is not None:
         session.warn(
-            "TensorFlow was used, but no step was found: neither a tf.function, nor a Keras model, nor a GradientTape ran; "
+            "TensorFlow was used, but no step was found: no tf.function, no Keras model and no GradientTape ran; "
             "run the program's work in one of them to see its operations"
         )
 

@@ -222,7 +222,8 @@ def test_level_module_notes_steps_without_the_profiler(tmp_path):
 EAGER = """
     import tensorflow as tf
     keras = tf.keras
-    net = keras.Sequential([keras.Input((32,)), keras.layers.Dense(64, name="a"), keras.layers.Dense(1, name="b")], name="net")
+    dense = keras.layers.Dense
+    net = keras.Sequential([keras.Input((32,)), dense(64, name="a"), dense(1, name="b")], name="net")
     w, optimizer, x = tf.Variable(tf.ones([32, 1])), keras.optimizers.SGD(0.001), tf.ones([16, 32])
 
     def penalised():

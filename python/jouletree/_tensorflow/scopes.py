@@ -1,9 +1,9 @@
 """Scopes: which layer or optimizer of Keras a scope of names belongs to.
 
 Keras 3 opens a scope for each call of a layer, and one more to build it, and TensorFlow numbers scopes that it has seen
-before. So a layer ``conv2d_1`` is called ``conv2d_1_2`` in a graph, and its sister ``conv2d`` is called ``conv2d_1``. When
-a scope is entered both are known, its name in the graph and the layer, and they are noted. Without a graph the names
-of scopes are not in the profile at all: while one is recorded, each scope is made an event of it.
+before. So a layer ``conv2d_1`` is called ``conv2d_1_2`` in a graph, and its sister ``conv2d`` is called ``conv2d_1``.
+When a scope is entered both are known, its name in the graph and the layer, and they are noted. Without a graph the
+names of scopes are not in the profile at all: while one is recorded, each scope is made an event of it.
 """
 
 from __future__ import annotations

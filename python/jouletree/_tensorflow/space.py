@@ -1,7 +1,7 @@
 """Files of TensorFlow's profiler: when the first operation ran, and what we add to them.
 
-A file is a protocol buffer, so that what is appended to it is a part of it. We append a plane of our own, which holds what
-the profiler does not know: the layers that scopes belong to.
+A file is a protocol buffer, so that what is appended to it is a part of it. We append a plane of our own, which holds
+what the profiler does not know: the layers that scopes belong to.
 """
 
 from __future__ import annotations
