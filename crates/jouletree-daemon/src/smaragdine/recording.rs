@@ -127,8 +127,12 @@ impl Recorder {
     fn run(&mut self, period: Duration, stop: &AtomicBool) {
         let mut deadline = Instant::now();
         let mut looked = deadline;
-        while !stop.load(Ordering::Acquire) && !self.tree.as_ref().is_some_and(Tree::is_over) {
+        // However short a step is, it has a sample at its beginning; a longer one has another at its end.
+        while !self.tree.as_ref().is_some_and(Tree::is_over) {
             self.look();
+            if stop.load(Ordering::Acquire) {
+                break;
+            }
             if looked.elapsed() >= LOOK {
                 looked = Instant::now();
                 if let Some(tree) = &mut self.tree {
