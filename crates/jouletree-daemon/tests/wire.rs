@@ -103,8 +103,9 @@ fn batch() -> impl Strategy<Value = Batch> {
     });
     let (samples, shares, resources) = (vec(sample(), 0..40), vec(share(), 0..5), vec(resource(), 0..5));
     let (gpus, anchors, incidents) = (vec(gpu(), 0..5), vec(anchor, 0..3), vec(incident(), 0..3));
-    (any::<u64>(), any::<u64>(), samples, shares, resources, gpus, anchors, incidents).prop_map(
-        |(number, lost, samples, shares, resources, gpus, anchors, incidents)| Batch {
+    let processes = vec(any::<u32>(), 0..5);
+    (any::<u64>(), any::<u64>(), samples, shares, resources, gpus, anchors, incidents, processes).prop_map(
+        |(number, lost, samples, shares, resources, gpus, anchors, incidents, processes)| Batch {
             number,
             samples,
             shares,
@@ -112,6 +113,7 @@ fn batch() -> impl Strategy<Value = Batch> {
             gpus,
             anchors,
             incidents,
+            processes,
             lost,
         },
     )
