@@ -2,7 +2,8 @@
 
 Only the parts of the profiler that record are used: what ``torch.profiler`` does in Python with every event afterwards
 takes longer than the recording. A window is opened and closed between steps, by the thread whose steps it records; it
-spans steps that follow each other. Only the main thread's steps are recorded: torch's profiler allows no more. A
+spans steps that follow each other. Only the main thread's steps are recorded: the profiler does not survive a thread that
+ends, and cannot be begun by others than the first. A
 program that profiles itself has precedence: our window is closed before its begins, and there is none of ours while it
 lasts. A process that was forked after the profiler was used does not use it again.
 
@@ -94,13 +95,6 @@ class Windows:
     def before_closing(self, action: Callable[[], None]) -> None:
         """Has something done before a window is closed, such as leaving ranges that are open."""
         self._closing.append(action)
-
-    def is_possible_here(self) -> bool:
-        """Whether operations of this thread can be recorded.
-
-        The profiler does not survive a thread that ends, and cannot be begun by others than the first.
-        """
-        return not self.is_forked and threading.get_ident() == threading.main_thread().ident
 
     def covers(self, is_wanted: bool) -> bool:
         """Whether the step that begins now is recorded; opens and closes windows as need be."""

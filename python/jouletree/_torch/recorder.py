@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Tensors of a call that are looked at to find which calls share them.
 _TENSORS = 4
+#: After so many calls of one model it is taken to be on its own: which tensors it shares with others is not looked at.
+_ALONE = 64
 
 _installed: Optional[Recorder] = None
 
@@ -86,7 +88,9 @@ class Recorder:
         self._too_long: set[Group] = set()
         #: The group that the last step with a window seemed to be of.
         self._in_window: Group = ("", "")
+        #: The model that was called last, weakly, and how often it was since another one was.
         self._root: Any = None
+        self._alone = 0
         self._loss = torch.nn.modules.loss._Loss
         self._weak: Any = None
         self._worker: Any = None
@@ -190,7 +194,7 @@ class Recorder:
         if windows.was_cut:
             windows.was_cut = False
             self._too_long.add(self._in_window)
-        if windows.is_possible_here() and group not in self._too_long:
+        if thread.is_main and not windows.is_forked and group not in self._too_long:
             thread.noting = False
             if windows.covers(self.session.wants(*group)):
                 step.window = windows.number
@@ -217,9 +221,9 @@ class Recorder:
     def expect(self, group: Group) -> None:
         """Has recording begin for a step that is about to begin."""
         windows = self.windows
-        if windows is None or not windows.is_possible_here() or group in self._too_long or windows.was_cut:
+        if windows is None or windows.is_forked or windows.was_cut or group in self._too_long:
             return
-        if not windows.thread and self.session.wants(*group):
+        if self.thread.is_main and not windows.thread and self.session.wants(*group):
             windows.covers(True)
 
     def has_recorded(self, step: Step) -> bool:
@@ -242,10 +246,12 @@ class Recorder:
             return
         thread.counts = True
         root = entry.root
-        self._root = root.module
+        if self._root is not root.module:
+            self._root, self._alone = root.module, 0
+        self._alone += 1
         if not thread.optimizing:
             thread.trains = self.has_optimizer and module.training and self.torch.is_grad_enabled()
-            thread.steps.calls(module, entry, thread.trains, self._storages(args))
+            thread.steps.calls(module, entry, thread.trains, lambda: self._storages(args))
         if root.qualified not in self._looked:
             self._looked.add(root.qualified)
             self.look = Look(self, root)
@@ -265,7 +271,8 @@ class Recorder:
         if thread.optimizing:
             thread.steps.called_by_optimizer(module, self._samples(given))
         else:
-            made = list(self._tensors((rest[-1],) if rest else ()))
+            result = rest[-1] if rest else None
+            made = [result] if isinstance(result, self.torch.Tensor) else list(self._tensors((result,)))
             graph = self._graph(made)
             trains = thread.trains and (graph is not None or not made)
             thread.steps.called(module, self._samples(given), trains, graph, lambda: self._kept(given, made))
@@ -292,7 +299,7 @@ class Recorder:
         if is_model is None:
             # Without parameters anywhere, this is all that the program has.
             is_model = not self.has_parameters
-        return is_model and not self.is_worker() and not getattr(module, "_is_replica", False)
+        return is_model and not self.is_worker() and "_is_replica" not in module.__dict__
 
     def _is_model(self, module: Any) -> Optional[bool]:
         """Whether a module is a model: it has parameters, and is no loss; ``None`` if the program has to decide."""
@@ -337,7 +344,9 @@ class Recorder:
 
     def _kept(self, given: Any, made: list[Any]) -> list[tuple[Any, bool]]:
         """Weak references to the memory of what a call took and made."""
-        kept = []
+        kept: list[tuple[Any, bool]] = []
+        if self._alone > _ALONE:
+            return kept
         for tensors, is_made in ((self._tensors(given), False), (made, True)):
             for tensor in tensors:
                 try:

@@ -41,7 +41,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Hashable, Optional
+    from typing import Any, Callable, Hashable, Optional
     from .names import Entry
     from .recorder import Recorder
 
@@ -281,8 +281,8 @@ class Steps:
 
     # Calls of models
 
-    def calls(self, module: Any, entry: Entry, is_training: bool, storage: list[Any]) -> None:
-        """The program is about to call a model with tensors that have this storage."""
+    def calls(self, module: Any, entry: Entry, is_training: bool, storage: Callable[[], set[int]]) -> None:
+        """The program is about to call a model; `storage` gives the memory of the tensors that it is called with."""
         now = time.time_ns()
         step = self._open
         start = 0
@@ -313,18 +313,26 @@ class Steps:
         return step.is_trained or not self._recorder.torch.is_grad_enabled()
 
     @staticmethod
-    def _goes_on(step: Step, module: Any, entry: Entry, is_training: bool, storage: list[Any], now: int) -> bool:
+    def _goes_on(
+        step: Step, module: Any, entry: Entry, is_training: bool, storage: Callable[[], set[int]], now: int
+    ) -> bool:
         """Whether a call belongs to the step before it, which seemed over."""
         if step.phase == "train" or now - step.ended > _NEAR:
             return False
         is_same = entry.root in step.roots
         if is_training:
-            shared = any(reference.cdata in storage for reference, _ in step.tensors)
-            return shared and step.is_trained if is_same else shared or bool(step.fetches)
+            if is_same and not step.is_trained:
+                return False
+            given = storage()
+            shared = any(reference.cdata in given for reference, _ in step.tensors)
+            return shared or (not is_same and bool(step.fetches))
         if is_same:
             root = entry.root.module()
             return entry is not entry.root and id(module) not in step.calls and id(root) not in step.calls
-        return bool(step.fetches) or any(is_made and reference.cdata in storage for reference, is_made in step.tensors)
+        if step.fetches:
+            return True
+        given = storage()
+        return any(is_made and reference.cdata in given for reference, is_made in step.tensors)
 
     def called(self, module: Any, samples: Optional[int], is_training: bool, graph: Any, tensors: Any) -> None:
         """The program has called a model.

@@ -36,6 +36,7 @@ class Thread(threading.local):
         self.steps: Steps = Steps(recorder)
         self.lane = threading.get_native_id()
         self.ident = threading.get_ident()
+        self.is_main = self.ident == threading.main_thread().ident
         #: Since when an optimizer steps, and which one, if torch's own hooks gave notice; 0 if none does.
         self.optimizing = 0
         self.optimizer = 0
