@@ -30,6 +30,10 @@ impl Default for Probe {
 /// Time between two looks at the sensors that have not moved yet.
 const BETWEEN_LOOKS: Nanos = Nanos(2_000_000);
 
+/// A look that comes later than this counts as this late: while the machine stalls, no sensor is watched, and what feeds a
+/// sensor may stall as well.
+const LONGEST_LOOK: Nanos = Nanos(100_000_000);
+
 /// What is known about one sensor while it is watched.
 #[derive(Debug, PartialEq)]
 enum State {
@@ -48,6 +52,7 @@ impl Probe {
     /// living sensor needs to move, and [`Probe::window`] or longer only when one is dead.
     pub fn living(self, found: Vec<Found>) -> Vec<Found> {
         let begun = Mono::now();
+        let (mut last, mut watched_for) = (begun, Nanos(0));
         let mut watched: Vec<(Found, State)> = found
             .into_iter()
             .map(|mut found| {
@@ -63,10 +68,13 @@ impl Probe {
             } else {
                 thread::sleep(Duration::from_nanos(BETWEEN_LOOKS.0.unsigned_abs()));
             }
+            let now = Mono::now();
+            watched_for += (now - last).min(LONGEST_LOOK);
+            last = now;
             for (found, state) in &mut watched {
                 if let Ok(sensor) = &mut found.sensor {
                     let patience = self.patience(sensor.info().period);
-                    look(sensor.as_mut(), state, begun, patience);
+                    look(sensor.as_mut(), state, watched_for, patience);
                 }
             }
         }
@@ -87,15 +95,13 @@ fn first_look(sensor: &mut dyn Sensor) -> State {
     }
 }
 
-fn look(sensor: &mut dyn Sensor, state: &mut State, begun: Mono, patience: Nanos) {
+fn look(sensor: &mut dyn Sensor, state: &mut State, watched_for: Nanos, patience: Nanos) {
     let first = match *state {
         State::Still(first) => Some(first),
         State::Silent => None,
         _ => return,
     };
-    let reading = sensor.read();
-    let watched_for = Mono::now() - begun;
-    *state = match (reading, first) {
+    *state = match (sensor.read(), first) {
         (Ok(count), Some(first)) if count != first => State::Alive,
         (Ok(_), Some(_)) if watched_for >= patience => State::Dead(patience),
         (Ok(_), Some(_)) => return,
@@ -196,6 +202,28 @@ mod tests {
         assert!(reason(&probed[2]).unwrap().contains("it broke"));
         assert!(reason(&probed[3]).unwrap().contains("it broke"));
         assert!(reason(&probed[4]).unwrap().starts_with("it opens but has not moved in "), "{probed:?}");
+    }
+
+    /// A stall of the machine is no time in which a sensor was watched.
+    #[test]
+    fn a_stall_makes_no_sensor_dead() {
+        struct Stalling(Scripted);
+        impl Sensor for Stalling {
+            fn info(&self) -> &SensorInfo {
+                &self.0.info
+            }
+            fn read(&mut self) -> Result<u64, ReadError> {
+                if self.0.readings < 2 {
+                    thread::sleep(Duration::from_millis(400));
+                }
+                self.0.read()
+            }
+        }
+        let Found { info, .. } = found(4, false, Nanos(1));
+        let scripted = Scripted { info: info.clone(), still_for: 4, fails: false, readings: 0 };
+        let probe = Probe { window: Nanos(300_000_000), longest: Nanos(300_000_000) };
+        let probed = probe.living(vec![Found { info, sensor: Ok(Box::new(Stalling(scripted))) }]);
+        assert_eq!(reason(&probed[0]), None);
     }
 
     #[test]
