@@ -8,6 +8,7 @@ who want to say it themselves.
 
 from __future__ import annotations
 
+import os
 from ._imports import when_imported
 from ._session import current
 
@@ -55,8 +56,9 @@ def _begin(session: Session, tensorflow: Any) -> None:
     from ._tensorflow.sessions import Sessions
     from ._tensorflow.tracing import Tracing
 
+    process = os.getpid()
     # The first to be asked for is the last to be done, when all steps are known.
-    session.at_end(lambda: _say_what_is_missing(session, tensorflow))
+    session.at_end(lambda: _say_what_is_missing(session, tensorflow, process))
     sessions, scopes, tracing = Sessions(session, tensorflow), Scopes(tensorflow), Tracing(session)
     windows = _windows(session, tensorflow, scopes)
     watched = Functions(session, tensorflow, windows, scopes)
@@ -74,8 +76,11 @@ def _begin(session: Session, tensorflow: Any) -> None:
     when_imported("tensorflow.lite.python.interpreter", lambda module: lite.watch(session, module))
 
 
-def _say_what_is_missing(session: Session, tensorflow: Any) -> None:
+def _say_what_is_missing(session: Session, tensorflow: Any, process: int) -> None:
     """A program that ran operations but no step should not look for them in vain."""
+    if os.getpid() != process:
+        # The operations of a forked process may be those of the process that it comes from.
+        return
     from tensorflow.python.eager import context
 
     if session.level == "op" and not session.has_steps() and context.context()._context_handle is not None:

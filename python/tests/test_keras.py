@@ -75,7 +75,8 @@ def test_every_way_to_run_a_model_has_its_phase(tmp_path):
     assert [found.count(phase, True) for phase in ("train", "evaluate", "predict")] == [11, 13, 5]
     assert len(found.steps) == 29
     assert {row["samples"] for row in found.steps} == {"16", "64"}
-    assert {row["function"] for row in found.steps} == {"net"}
+    # Keras 3 has a function of its own for single batches.
+    assert {row["function"] for row in found.steps} <= {"net", "net (2)"}
 
 
 def test_steps_are_batches_and_are_chosen_for_each_function(tmp_path):
@@ -106,6 +107,31 @@ def test_steps_are_batches_and_are_chosen_for_each_function(tmp_path):
     assert found.warnings == ""
     lengths = [row["end"] - row["start"] for row in found.steps[3:6]]
     assert max(lengths) - min(lengths) <= 1, "batches of one execution take equal parts of it"
+
+
+TORCH = """
+    import numpy as np, keras
+    layers = keras.layers
+    images = keras.Input((8, 8, 1))
+    hidden = layers.Flatten()(layers.MaxPooling2D()(layers.Conv2D(4, 3, name="c1")(images)))
+    model = keras.Model(images, layers.Dense(2, name="head")(hidden), name="net")
+    model.compile("adam", "mse")
+    x, y = np.ones([48, 8, 8, 1], "float32"), np.ones([48, 2], "float32")
+    model.fit(x, y, batch_size=16, epochs=2, verbose=0)
+    model.evaluate(x, y, batch_size=16, verbose=0)
+    model.predict(x, batch_size=16, verbose=0)
+"""
+
+
+def test_keras_on_torch_is_named_by_keras(tmp_path):
+    pytest.importorskip("torch", reason="needs PyTorch")
+    found = run(tmp_path, TORCH, KERAS_BACKEND="torch")
+    assert found.done.returncode == 0, found.done.stderr
+    # Building a model calls its layers, which is no step.
+    assert [found.count(phase) for phase in ("train", "evaluate", "predict")] == [6, 3, 3]
+    traces = "".join(path.read_text() for path in found.files("torch-*.json"))
+    assert {"module::net", "module::net.c1", "module::net.head"} <= set(re.findall(r"module::[\w.]+", traces))
+    assert traces.count("Optimizer.step#Adam.step") >= 6
 
 
 #: Loops in graphs, layers with numbers in their names, a layer that is called twice, kernels that are fused.
