@@ -538,7 +538,9 @@ impl Drop for Running {
 
 /// A program that computes for ever, after it has told a step.
 fn endless() -> String {
-    LAYERS.replace("range(1, 7)", "range(1, 100000)") + "\n"
+    // Tests that run in the background have SIGINT ignored, and so has what they start.
+    let interruptible = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n";
+    interruptible.to_owned() + &LAYERS.replace("range(1, 7)", "range(1, 100000)") + "\n"
 }
 
 fn wait_for_steps(place: &Place) {
