@@ -131,6 +131,7 @@ def test_keras_on_torch_is_named_by_keras(tmp_path):
     assert [found.count(phase) for phase in ("train", "evaluate", "predict")] == [6, 3, 3]
     traces = "".join(path.read_text() for path in found.files("torch-*.json"))
     assert {"module::net", "module::net.c1", "module::net.head"} <= set(re.findall(r"module::[\w.]+", traces))
+    assert "module::c1" not in traces and "module::head" not in traces
     assert traces.count("Optimizer.step#Adam.step") >= 6
 
 

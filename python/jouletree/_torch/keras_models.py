@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import time
+import weakref
 from .._session import guarded
 from .phases import begin_phase
 from .recorder import installed
@@ -76,13 +77,20 @@ def _is_symbolic(args: Any, kwargs: Any) -> bool:
     return type(first).__name__ == "KerasTensor"
 
 
+#: The layers that have a name of Keras.
+_named: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
 def _name(names: Names, layer: Any, above: Any) -> None:
     """Names a model, and the layers in it, as Keras does."""
     entry = names.entries.get(id(layer))
     name = str(layer.name).replace(".", "_")
     qualified = name if above is None else f"{above.qualified}.{name}"
-    if entry is not None and entry.module() is layer and entry.qualified == qualified:
+    is_known = entry is not None and entry.module() is layer
+    # A part that is called by its model has a name already.
+    if is_known and (entry.qualified == qualified or (above is None and layer in _named)):
         return
+    _named.add(layer)
     entry = names._enter(layer, qualified, above.root if above is not None else None)
     for inner in _inner(layer):
         # A layer that is used twice is named where it is first.
@@ -109,6 +117,23 @@ def _in_phase(plain: Callable[..., Any], phase: str) -> Callable[..., Any]:
     return method
 
 
+class _Optimizer:
+    """An optimizer of Keras, as those of torch look."""
+
+    def __init__(self, optimizer: Any) -> None:
+        self._optimizer = weakref.ref(optimizer)
+
+    @property
+    def param_groups(self) -> list[dict[str, Any]]:
+        optimizer = self._optimizer()
+        variables = getattr(optimizer, "_trainable_variables", ())
+        return [{"params": [variable.value for variable in variables]}]
+
+
+#: Each lives as long as the optimizer that it looks like.
+_optimizers: weakref.WeakKeyDictionary[Any, _Optimizer] = weakref.WeakKeyDictionary()
+
+
 def _optimizing(plain: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(plain)
     def apply(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -117,7 +142,8 @@ def _optimizing(plain: Callable[..., Any]) -> Callable[..., Any]:
             return plain(self, *args, **kwargs)
         recorder.has_optimizer = True
         thread, kind = recorder.thread, type(self).__name__
-        guarded(getattr(thread.steps, "optimizes", _nothing), self)
+        optimizer = _optimizers.setdefault(self, _Optimizer(self))
+        guarded(getattr(thread.steps, "optimizes", _nothing), optimizer)
         start = thread.optimizing = time.time_ns()
         try:
             with recorder.torch.profiler.record_function(f"Optimizer.step#{kind}.step"):
@@ -127,7 +153,7 @@ def _optimizing(plain: Callable[..., Any]) -> Callable[..., Any]:
         if recorder.windows is None:
             path = f"optimizer/{kind}.step"
             recorder.session.ran_module(path, start, time.time_ns(), thread.lane, kind, "optimizer")
-        guarded(thread.steps.optimized, self)
+        guarded(thread.steps.optimized, optimizer)
         return result
 
     return apply
