@@ -216,8 +216,12 @@ fn the_terminal_is_given_back_whoever_ends_it() {
     assert_given_back(|_, child| signal(child, Signal::TERM), 0, &[]);
     assert_given_back(|_, child| signal(child, Signal::INT), 0, &[]);
     assert_given_back(|terminal, _| terminal.resize(40, 10), 0, &["--count", "3"]);
-    // Ctrl-C goes to the command, whose end is the end.
-    assert_given_back(|terminal, _| terminal.press("\x03"), 130, &["--", "sleep", "60"]);
+    // Ctrl-C goes to the command, whose end is the end. Where tests run in the background, SIGINT is ignored at first.
+    assert_given_back(
+        |terminal, _| terminal.press("\x03"),
+        130,
+        &["--", "env", "--default-signal=INT", "sleep", "60"],
+    );
 }
 
 /// A window that is closed ends what it showed, and a command that runs in it is not ended by us.
