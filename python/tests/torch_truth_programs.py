@@ -368,3 +368,17 @@ from concurrent.futures import ThreadPoolExecutor
 net.eval()
 with ThreadPoolExecutor(2) as pool: list(pool.map(net, [x] * 6))
 """)
+
+program("too many operations", {"train": 3}, """
+class Cells(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.LSTMCell(1, 4)
+    def forward(self, x):
+        h = c = torch.zeros(2, 4)
+        for _ in range(2500): h, c = self.cell(x, (h, c))
+        return h
+cells = Cells()
+o = sgd(cells)
+for _ in range(3): o.zero_grad(); cells(torch.randn(2, 1)).sum().backward(); o.step()
+""")

@@ -110,6 +110,11 @@ class Windows:
             return False
         return bool(guarded(self._open))
 
+    def open_ahead(self) -> None:
+        """Opens a window for a step that is about to begin."""
+        if self.covers(True):
+            self._steps = 0
+
     def goes_on(self, is_backward: bool) -> bool:
         """Notes a call of a module; ends the window if it has too many operations."""
         self._calls += 1

@@ -224,7 +224,7 @@ class Recorder:
         if windows is None or windows.is_forked or windows.was_cut or group in self._too_long:
             return
         if self.thread.is_main and not windows.thread and self.session.wants(*group):
-            windows.covers(True)
+            windows.open_ahead()
 
     def has_recorded(self, step: Step) -> bool:
         """Whether all of a step that ends was recorded, as its group asks for."""
