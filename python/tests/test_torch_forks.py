@@ -80,7 +80,8 @@ else:
     process = multiprocessing.get_context("fork").Process(target=step)
     process.start(); process.join(100)
     print("multiprocessing", process.exitcode)
-    print("subprocess", subprocess.run([sys.executable, "-S", "-c", "raise SystemExit(3)"], preexec_fn=lambda: None).returncode)
+    command = [sys.executable, "-S", "-c", "raise SystemExit(3)"]
+    print("subprocess", subprocess.run(command, preexec_fn=lambda: None).returncode)
     step()
     print("parent")
     # C's own buffers are flushed in children, too.

@@ -1,4 +1,4 @@
-"""Runs programs one after another, each in a process forked from this one, and prints their process ids and output as JSON."""
+"""Runs programs one after another, each in a process forked from this one; prints their process ids and output as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small PyTorch programs of the usual kinds, each with its steps counted by hand, for ``test_torch_truth``.
+"""Small PyTorch programs of the usual kinds, each with the true number of its steps, for ``test_torch_truth``.
 
 A program is run after `PRELUDE`. `gap` is time in which it does something that belongs to no step.
 """
@@ -341,7 +341,7 @@ for _ in range(4): stop(x)
 program("no parameters at all", {"predict": 3}, """
 del net, Net
 from jouletree._torch.recorder import installed
-installed().has_parameters = False  # What stands above made some.
+installed().has_parameters = False  # The prelude made some.
 pool = nn.MaxPool1d(2)
 for _ in range(3): pool(torch.randn(2, 2, 8))
 """)

@@ -1,4 +1,4 @@
-"""Which steps do the same work: the names by which steps of one phase are told apart.
+"""Which steps do the same work: the names by which steps of one phase are distinguished.
 
 A program with one model and one optimizer needs none, and its steps have the empty name.
 """

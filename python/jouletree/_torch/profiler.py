@@ -121,7 +121,7 @@ class Windows:
         # In the middle of a node of the backward pass the profiler would warn of that node.
         if self._calls % _LOOK or is_backward:
             return True
-        if self._events() < self._room():
+        if self._events() < self._allowed():
             return True
         self.was_cut = self._steps <= 1
         self.close(is_cut=self.was_cut)
@@ -131,7 +131,7 @@ class Windows:
         """How many events the window is likely to have, with the backward pass that is to come."""
         return max(self._calls * self._events_of_a_call, (self._nodes() - self._first_node) * _EVENTS_OF_A_NODE)
 
-    def _room(self) -> float:
+    def _allowed(self) -> float:
         """How many events a window may have by now."""
         return min(_MOST_EVENTS, max(_LEAST_EVENTS, self._session.spare_seconds() / _EVENT_SECONDS))
 

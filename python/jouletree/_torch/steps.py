@@ -60,9 +60,9 @@ _TENSORS = 16
 class Step:
     """A step that has begun."""
 
-    __slots__ = ("backwards", "beginning", "calls", "can_go_back", "ended", "fetched", "fetches", "function", "is_noted",
-                 "graphs", "is_trained", "last", "number", "optimizers", "phase", "recorded", "roots", "samples", "start", "tensors",
-                 "trains", "window")  # fmt: skip
+    __slots__ = ("backwards", "beginning", "calls", "can_go_back", "ended", "fetched", "fetches", "function", "graphs",
+                 "is_noted", "is_trained", "last", "number", "optimizers", "phase", "recorded", "roots", "samples",
+                 "start", "tensors", "trains", "window")  # fmt: skip
 
     def __init__(self, number: int, start: int, beginning: Hashable) -> None:
         self.number = number
