@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from .._keras_calls import is_symbolic
 from .._session import guarded
 from .purpose import PREDICT, TRAIN, batch_of
 
@@ -137,7 +138,7 @@ class Eager:
         local = self._local
         opened = local.step
         is_inside = local.depth or self._functions.local.busy or (opened is not None and not opened.is_complete())
-        if is_inside or not self._eagerly() or _is_symbolic(args, kwds):
+        if is_inside or not self._eagerly() or is_symbolic(args, kwds):
             if opened is not None and opened.samples is None:
                 opened.samples = guarded(batch_of, args)
             return plain(model, *args, **kwds)
@@ -203,17 +204,6 @@ class Eager:
 
     def _forget(self) -> None:
         self._local.step = None
-
-
-def _is_symbolic(args: Any, kwds: Any) -> bool:
-    """Whether a model is called in order to build another one."""
-    first = args[0] if args else next(iter(kwds.values()), None)
-    for _ in range(3):
-        if isinstance(first, dict):
-            first = next(iter(first.values()), None)
-        elif isinstance(first, (list, tuple)):
-            first = first[0] if first else None
-    return type(first).__name__ == "KerasTensor"
 
 
 def _like(function: Any, plain: Any) -> Any:

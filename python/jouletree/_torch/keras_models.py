@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import time
 import weakref
+from .._keras_calls import is_symbolic
 from .._session import guarded
 from .phases import begin_phase
 from .recorder import installed
@@ -38,7 +39,7 @@ def _called(plain: Callable[..., Any]) -> Callable[..., Any]:
         recorder = installed()
         if recorder is None:
             return plain(self, *args, **kwargs)
-        if not recorder.is_building and _is_symbolic(args, kwargs):
+        if not recorder.is_building and is_symbolic(args, kwargs):
             return _while_building(recorder, plain, (self, *args), kwargs)
         if not recorder.thread.stack and not recorder.is_building:
             guarded(_name, recorder.names, self, None)
@@ -64,17 +65,6 @@ def _while_building(recorder: Any, plain: Callable[..., Any], args: Any, kwargs:
         return plain(*args, **kwargs)
     finally:
         recorder.is_building = False
-
-
-def _is_symbolic(args: Any, kwargs: Any) -> bool:
-    """Whether a layer is called in order to build a model."""
-    first = args[0] if args else next(iter(kwargs.values()), None)
-    for _ in range(3):
-        if isinstance(first, dict):
-            first = next(iter(first.values()), None)
-        elif isinstance(first, (list, tuple)):
-            first = first[0] if first else None
-    return type(first).__name__ == "KerasTensor"
 
 
 #: The layers that have a name of Keras.
