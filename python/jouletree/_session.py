@@ -213,7 +213,7 @@ class Session:
     ) -> None:
         """Notes a step that ran.
 
-        `phase` is ``train``, ``evaluate`` or ``predict``. `function` tells apart steps of one phase that do different
+        `phase` is ``train``, ``evaluate`` or ``predict``. `function` distinguishes steps of one phase that do different
         work, such as those of two models or of two compiled functions; it may be empty.
         """
         key = (phase, function)

@@ -151,7 +151,7 @@ def _samples(method: str, x: Any, kwargs: Any) -> Optional[int]:
 
 
 def _batches(model: Any, method: str, x: Any, kwargs: Any) -> Callable[[], int]:
-    """What tells how many batches the next execution takes (``steps_per_execution``)."""
+    """The variable with how many batches the next execution takes (``steps_per_execution``)."""
     if method.endswith("_on_batch"):
         return lambda: 1
     # Keras 2 keeps it in a variable, which it sets for each execution.

@@ -151,7 +151,7 @@ def test_calls_of_functions_are_steps(tmp_path):
     assert found.done.returncode == 0, found.done.stderr
     assert "TensorFlow" not in found.warnings
     train = [row for row in found.steps if row["phase"] == "train"]
-    # The first of seven calls traces the function: it is not recorded, so that nothing tells when its operations began.
+    # The first of seven calls traces the function: it is not recorded, so that the beginning of its operations is unknown.
     # The last does so anew, for another shape, and is recorded.
     assert [(row["recorded"], row["samples"]) for row in train] == [
         (False, "32"), (True, "32"), (True, "32"), (True, "32"), (False, "32"), (True, "16")

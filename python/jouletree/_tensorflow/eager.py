@@ -187,7 +187,7 @@ class Eager:
         return step
 
     def close(self) -> None:
-        """Ends the step that is going on, if one is. A tape whose gradients nobody took makes no step."""
+        """Ends the step that is going on, if one is. A tape whose gradients were not taken makes no step."""
         step, self._local.step = self._local.step, None
         if step is None:
             return

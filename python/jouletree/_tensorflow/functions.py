@@ -3,7 +3,7 @@
 Keras trains, evaluates and predicts through such functions, and so do loops that people write themselves. The first
 call of a function traces its Python code, optimises the graph and makes kernels, which takes many times longer than a
 step and is none of the model's layers. It is noted as compilation. What is left of the call is a step: it begins with
-its first operation, which the profile tells. Where the call is not recorded nothing tells, and it is no step. The same
+its first operation, which is in the profile. A first call that is not recorded is no step. The same
 goes for a call that traces the function anew.
 """
 
@@ -206,7 +206,7 @@ class Functions:
     def _prepared(
         self, path: Optional[str], call: _Call, end: int, batches: int, phase: str, samples: Optional[int], label: str
     ) -> None:
-        """Counts a call whose graph was prepared in it, now that its profile tells when its operations began."""
+        """Counts a call whose graph was prepared in it, now that its profile has the beginning of its operations."""
         self._waiting[phase, label] -= batches
         first = first_operation(path, call.start) if path is not None else None
         if first is None or first >= end:

@@ -45,7 +45,7 @@ class _Run:
     def __init__(self, phase: Optional[str], samples: Optional[int], label: str) -> None:
         self.phase = phase
         self.samples = samples
-        #: What tells these runs from others of the phase.
+        #: What distinguishes these runs from others of the phase.
         self.label = label
         #: Sessions that have run it: the first run of each prepares the graph.
         self.prepared: weakref.WeakSet[Any] = weakref.WeakSet()

@@ -1,4 +1,4 @@
-//! A whole module as one run: where its time goes, when nothing tells of its instructions.
+//! A whole module as one run: where its time goes when its instructions are not in the profile.
 //!
 //! Old versions of TensorFlow run a compiled function without a word about its instructions. Its time is split over them
 //! as that of a fusion is over its parts: by the operations they take. That is a convention, not a measurement, and all

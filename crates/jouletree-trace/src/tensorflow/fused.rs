@@ -31,7 +31,7 @@ impl Products {
         }
         let layer = layer(path);
         let mut found = self.by_layer.get(layer).into_iter().flatten().filter(|path| kind.is_called(last(path)));
-        // Of several products nothing tells which it is.
+        // Of several products it is unknown which one it is.
         let product = match (found.next(), found.next()) {
             (Some(only), None) => return Some(only.clone()),
             _ => kind.names[0],

@@ -40,7 +40,7 @@ pub(super) struct Stretch {
 pub(super) enum Stretched {
     Scope,
     Operation,
-    /// The call of a function, whose operations are told by other threads.
+    /// The call of a function, whose operations other threads record.
     Function,
 }
 
@@ -53,7 +53,7 @@ struct Open {
     python: Slot,
 }
 
-/// The runs of operations in a thread, and of Python between them. `text` tells the names.
+/// The runs of operations in a thread, and of Python between them. `text` knows the names.
 pub(super) fn runs<'a>(
     mut stretches: Vec<Stretch>,
     ops: &mut Ops,

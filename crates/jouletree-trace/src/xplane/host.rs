@@ -55,7 +55,7 @@ struct HostPlane<'p, 'a> {
     call: Option<i64>,
     /// The statistic by which the end of an operation's work refers to its call.
     done: Option<i64>,
-    /// The statistic that tells the type of an operation.
+    /// The statistic with the type of an operation.
     kernel: Option<i64>,
     walls: [Option<i64>; 2],
     device: Device,
@@ -211,7 +211,7 @@ impl<'a> HostPlane<'_, 'a> {
         None
     }
 
-    /// Adds the run of a compiled function of whose instructions nothing is told.
+    /// Adds the run of a compiled function whose instructions are not in the profile.
     fn whole(
         &self,
         recording: &mut Recording<'a>,

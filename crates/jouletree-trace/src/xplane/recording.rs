@@ -284,7 +284,7 @@ fn name_warnings(file: &str, ops: &Ops, programs: &Programs<'_>) -> Vec<Warning>
         warnings.push(Warning::new(file, message));
     }
     if programs.untold > 0 {
-        let message = "this version of TensorFlow tells nothing of what runs inside of functions that XLA compiled \
+        let message = "this version of TensorFlow does not record what runs inside of functions that XLA compiled \
                        (jit_compile=True): their energy is split over layers by the operations they take; for \
                        measured layers use jit_compile=False or TensorFlow 2.16 and later";
         warnings.push(Warning::new(file, message));

@@ -41,7 +41,7 @@ pub(super) struct Instructions {
     numbers: FxHashMap<InstructionKey, usize>,
     known: Vec<Instruction>,
     modules: Interner,
-    /// The parts of the only module, when nothing is told of its instructions.
+    /// The parts of the only module when its instructions are not in the profile.
     whole: Vec<(Slot, f64)>,
 }
 
