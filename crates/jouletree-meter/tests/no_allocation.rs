@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 #![allow(unsafe_code, reason = "an allocator can only be written so; it counts and passes everything on")]
 
-mod common;
+use test_support::powercap as common;
 
 use std::alloc::{GlobalAlloc, Layout as Memory, System};
 use std::cell::Cell;
