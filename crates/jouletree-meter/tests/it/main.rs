@@ -2,7 +2,6 @@
 
 #![allow(clippy::panic, clippy::unwrap_used)]
 
-use test_support::powercap as common;
 mod external;
 mod hwmon;
 mod model;
