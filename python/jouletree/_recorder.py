@@ -49,7 +49,7 @@ def find() -> Optional[Recorder]:
         elif not _state.was_tried:
             try:
                 _state.recorder = _of_environment() or _own()
-            except Exception as error:  # noqa: BLE001: whatever it is, the program goes on without windows
+            except Exception as error:  # noqa: BLE001 -- whatever it is, the program goes on without windows
                 warn(f"windows are not measured: {error}")
             _state.was_tried = True
         return _state.recorder

@@ -16,8 +16,6 @@ from ._session import current
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
-    from ._jax.steps import Steps
-    from ._session import Session
 
 
 def adapt(jax: ModuleType) -> None:

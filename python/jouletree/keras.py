@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any, Callable, Optional
 
+    #: Made when it is first asked for.
+    EnergyCallback: Any
+
 __all__ = ["EnergyCallback", "adapt"]
 
 _PHASES = {

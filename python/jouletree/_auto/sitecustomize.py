@@ -15,7 +15,7 @@ def _begin():
         from jouletree._start import start
 
         start()
-    except Exception as error:  # the user's program matters more than its recording
+    except Exception as error:  # noqa: BLE001 -- the user's program matters more than its recording
         if not os.environ.get("JOULETREE_QUIET"):
             sys.stderr.write("jouletree: this process is recorded without its operations: %s\n" % (error,))
 

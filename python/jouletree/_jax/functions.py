@@ -159,7 +159,7 @@ def without_this_frame(error: BaseException) -> None:
 def _name_of(compiled: Any) -> str:
     try:
         name = str(compiled._executable.unsafe_call.name)
-    except Exception:  # noqa: BLE001: its steps have no name then
+    except Exception:  # noqa: BLE001 -- its steps have no name then
         return ""
     # `jit(train_step)`, of older versions `jit_train_step`.
     if name.startswith("jit(") and name.endswith(")"):

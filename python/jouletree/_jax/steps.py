@@ -176,7 +176,7 @@ class Steps:
         try:
             if not array.is_deleted():
                 array.block_until_ready()
-        except Exception:  # noqa: BLE001: the program meets its own failure when it asks for the results
+        except Exception:  # noqa: BLE001 -- the program meets its own failure when it asks for the results
             pass
 
     def _wait_for_all(self) -> None:
@@ -185,7 +185,7 @@ class Steps:
             try:
                 if not array.is_deleted():
                     array.block_until_ready()
-            except Exception:  # noqa: BLE001: as above
+            except Exception:  # noqa: BLE001 -- as above
                 pass
         self._wait()
 

@@ -35,7 +35,7 @@ class _Kept:
 
     data = b""
 
-    def ParseFromString(self, data: bytes) -> None:  # noqa: N802: the name is protobuf's
+    def ParseFromString(self, data: bytes) -> None:  # The name is protobuf's
         self.data = data
 
 

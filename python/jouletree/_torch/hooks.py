@@ -70,7 +70,7 @@ def of(recorder: Recorder) -> tuple[Callable[..., None], Callable[..., None]]:
             if recorder.look is not None:
                 recorder.look.entered(entry, args)
             stack.append((module, entry, span, now() if noting else 0))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 -- ours, not the program's
             failed(error)
 
     def leaving(module: Any, args: Any, *rest: Any) -> None:
@@ -100,7 +100,7 @@ def of(recorder: Recorder) -> tuple[Callable[..., None], Callable[..., None]]:
                 recorder.look.left(entry, args, rest, bool(stack))
             if not stack:
                 ends(module, args, rest)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 -- ours, not the program's
             failed(error)
 
     def leave(span: Any) -> None:
