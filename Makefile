@@ -21,7 +21,7 @@ demo: toolchain python ## Train a small BERT under jouletree and see where its j
 	@CARGO='$(CARGO)' PYTHON='$(PYTHON)' tools/demo.sh '$(TARGET_DIR)'
 
 .PHONY: test
-test: format lint licences text sample test-rust test-python test-browser ## Run every check and every test
+test: format lint lint-python licences text sample test-rust test-python test-browser ## Run every check and every test
 
 .PHONY: test-rust
 test-rust: toolchain
@@ -34,7 +34,7 @@ tested-binary: toolchain
 
 .PHONY: environments
 environments: python ## Fetch the Python environments that tests use
-	@for name in $(ENVIRONMENTS) browser; do $(PYTHON) tools/environment.py $$name >/dev/null || exit 1; done
+	@for name in $(ENVIRONMENTS) browser lint; do $(PYTHON) tools/environment.py $$name >/dev/null || exit 1; done
 
 # With real frameworks and trackers, each in an environment of its own that is kept in the user's cache folder. What does
 # not need the older TensorFlow runs once, beside the newer frameworks. PYTEST passes arguments on:
@@ -106,6 +106,13 @@ format: components
 .PHONY: lint
 lint: components
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+# Both write a cache, which is kept out of the sources.
+.PHONY: lint-python
+lint-python: python
+	@environment=$$($(PYTHON) tools/environment.py lint) || exit 1; \
+		RUFF_CACHE_DIR='$(abspath $(TARGET_DIR))/ruff' $$environment -m ruff check python tools tests benches examples && \
+		cd python && $$environment -m mypy --config-file ../pyproject.toml --cache-dir '$(abspath $(TARGET_DIR))/mypy' -p jouletree
 
 .PHONY: licences
 licences: toolchain python

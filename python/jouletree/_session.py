@@ -372,7 +372,7 @@ def _see_hard_exits(session: Session) -> None:
             leave(status)
 
     _exit.__doc__ = leave.__doc__
-    os._exit = _exit  # type: ignore[assignment]
+    os._exit = _exit  # type: ignore[assignment]  # typed as never returning, as this one never does
 
 
 def _see_replacements(session: Session) -> None:
@@ -387,8 +387,8 @@ def _see_replacements(session: Session) -> None:
         return replacing
 
     # The others of the family call these two.
-    os.execv = before(os.execv)  # type: ignore[assignment]
-    os.execve = before(os.execve)  # type: ignore[assignment]
+    os.execv = before(os.execv)
+    os.execve = before(os.execve)
 
 
 def guarded(action: Callable[..., Any], *arguments: Any, **named: Any) -> Any:

@@ -63,7 +63,7 @@ def _give_way_in_python_2():
 
     del sys.modules["sitecustomize"]
     try:
-        imp.load_module("sitecustomize", *imp.find_module("sitecustomize", _others()))
+        imp.load_module("sitecustomize", *imp.find_module("sitecustomize", _others()))  # type: ignore[arg-type]  # typed for Python 3
     except ImportError:
         sys.modules["sitecustomize"] = _this
 

@@ -57,7 +57,7 @@ def of(recorder: Recorder) -> tuple[Callable[..., None], Callable[..., None]]:
                 thread.top, thread.depth = module, 0
                 return
             span = None
-            if in_trace:
+            if in_trace and windows is not None:
                 if windows.goes_on(trail.is_open()):
                     span = windows.range(entry.span)
                     span.__enter__()
@@ -122,11 +122,12 @@ def of(recorder: Recorder) -> tuple[Callable[..., None], Callable[..., None]]:
 
     def _is_inside(module: Any) -> bool:
         """Whether a module whose call begins is being called already: a call that was interrupted has left no notice."""
-        frame, found = sys._getframe(2), 0
+        frame: Any = sys._getframe(2)
+        found = 0
         while frame is not None and found < 2:
             if frame.f_code in calls and frame.f_locals.get("self") is module:
                 found += 1
-            frame = frame.f_back  # type: ignore[assignment]
+            frame = frame.f_back
         return found > 1
 
     if windows is not None:

@@ -56,7 +56,7 @@ def harmless(method: F) -> F:
             warn_once(f"{method.__qualname__} failed: {type(error).__name__}: {error}")
             return None
 
-    return guarded  # type: ignore[return-value]
+    return guarded  # type: ignore[return-value]  # of the signature of what it wraps
 
 
 def _depth_of_user() -> int:
