@@ -8,7 +8,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 SAMPLE := examples/sample
 OLDER := $(shell $(PYTHON) -c 'import sys; print("" if sys.version_info >= (3, 12) else "tensorflow-2.15")' 2>/dev/null)
-ENVIRONMENTS := frameworks trackers browser $(OLDER)
+ENVIRONMENTS := lint frameworks trackers browser $(OLDER)
 
 .DEFAULT_GOAL := help
 
@@ -25,7 +25,7 @@ check: components ## Inner loop: format, clippy and tests of the crates that cha
 	@CARGO='$(CARGO)' tools/check.sh $(CRATES)
 
 .PHONY: test
-test: format lint licences text sample test-rust test-python test-browser ## Prove the whole: every check, every test with current frameworks
+test: format lint lint-python licences text sample test-rust test-python test-browser ## Prove the whole: every check, every test with current frameworks
 
 # The rest of what must hold before a change is accepted. Each part can be made alone.
 .PHONY: test-all
@@ -118,6 +118,13 @@ format: components
 .PHONY: lint
 lint: components
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+# Both write a cache, which is kept out of the sources.
+.PHONY: lint-python
+lint-python: python
+	@environment=$$($(PYTHON) tools/environment.py lint) || exit 1; \
+		RUFF_CACHE_DIR='$(abspath $(TARGET_DIR))/ruff' $$environment -m ruff check python tools tests benches examples && \
+		cd python && $$environment -m mypy --config-file ../pyproject.toml --cache-dir '$(abspath $(TARGET_DIR))/mypy' -p jouletree
 
 .PHONY: licences
 licences: toolchain python

@@ -125,8 +125,8 @@ class Functions:
                 local.call = None
 
         __call__.__doc__ = plain.__doc__
-        __call__.__wrapped__ = plain  # type: ignore[attr-defined]
-        owner.__call__ = __call__  # type: ignore[method-assign, assignment]
+        __call__.__wrapped__ = plain  # type: ignore[attr-defined]  # as functools.wraps sets it
+        owner.__call__ = __call__  # type: ignore[method-assign]  # TensorFlow's class, patched
 
     def _called(self, plain: Any, call: _Call, args: Any, kwds: Any) -> Any:
         # A function that was traced without being called, or read from a file, is known by its graphs.
@@ -170,7 +170,7 @@ class Functions:
         if call.prepares and known.is_compiled and not self._tells_instructions:
             # Compiling and running would be one in the profile.
             wanted = False
-        call.recorded = bool(wanted and guarded(windows.open, known.names, call.prepares))
+        call.recorded = bool(wanted and windows is not None and guarded(windows.open, known.names, call.prepares))
         if windows is not None and not wanted and call.prepares:
             # Operations of a call that is no step do not belong into its trace.
             windows.close()

@@ -57,7 +57,7 @@ def of(recorder: Recorder) -> tuple[Callable[..., None], Callable[..., None]]:
                 thread.top, thread.depth = module, 0
                 return
             span = None
-            if in_trace:
+            if in_trace and windows is not None:
                 if windows.goes_on(trail.is_open()):
                     span = windows.range(entry.span)
                     span.__enter__()
@@ -70,7 +70,7 @@ def of(recorder: Recorder) -> tuple[Callable[..., None], Callable[..., None]]:
             if recorder.look is not None:
                 recorder.look.entered(entry, args)
             stack.append((module, entry, span, now() if noting else 0))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 -- ours, not the program's
             failed(error)
 
     def leaving(module: Any, args: Any, *rest: Any) -> None:
@@ -100,7 +100,7 @@ def of(recorder: Recorder) -> tuple[Callable[..., None], Callable[..., None]]:
                 recorder.look.left(entry, args, rest, bool(stack))
             if not stack:
                 ends(module, args, rest)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 -- ours, not the program's
             failed(error)
 
     def leave(span: Any) -> None:
@@ -122,11 +122,12 @@ def of(recorder: Recorder) -> tuple[Callable[..., None], Callable[..., None]]:
 
     def _is_inside(module: Any) -> bool:
         """Whether a module whose call begins is being called already: a call that was interrupted has left no notice."""
-        frame, found = sys._getframe(2), 0
+        frame: Any = sys._getframe(2)
+        found = 0
         while frame is not None and found < 2:
             if frame.f_code in calls and frame.f_locals.get("self") is module:
                 found += 1
-            frame = frame.f_back  # type: ignore[assignment]
+            frame = frame.f_back
         return found > 1
 
     if windows is not None:

@@ -177,7 +177,7 @@ class Recorder:
         self.look = None
         self.trail.forget()
         # Hooks hold on to this very object.
-        self.thread.__init__(self)  # type: ignore[misc]
+        self.thread.__init__(self)  # type: ignore[misc]  # made anew in place, since others hold it
 
     # Which steps are recorded
 
