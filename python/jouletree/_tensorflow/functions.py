@@ -17,6 +17,7 @@ from .._session import guarded
 from .labels import Labels
 from .purpose import NO_MODULES, PREDICT, TRAIN, batch_of, in_graph_def, is_compiled, purpose_of
 from .space import first_operation
+from .updates import updates, variables_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -144,7 +145,10 @@ class Functions:
 
     def traced(self, concrete: Any, start: int, end: int) -> None:
         """A function was traced: in the call that is going on, or because the program asked for that alone."""
-        self._names[concrete.graph] = self._scopes.take()
+        names = self._scopes.take()
+        if self._windows is not None:
+            names.update(guarded(_updates, concrete.graph, names) or {})
+        self._names[concrete.graph] = names
         call = self.local.call
         if call is None:
             return
@@ -269,6 +273,13 @@ class Functions:
         if phase is None or purpose == TRAIN:
             return purpose
         return PREDICT if phase.name == TRAIN else phase.name
+
+
+def _updates(graph: Any, names: dict[str, str]) -> dict[str, str]:
+    """What is known about the operations of an optimizer, if a graph has one."""
+    definition = graph.as_graph_def()
+    is_trained = purpose_of(in_graph_def(definition)) == TRAIN
+    return updates(definition, variables_of(graph), names) if is_trained else {}
 
 
 def _graphs_of_function(function: Any) -> Any:
