@@ -18,7 +18,7 @@ pub(super) struct Track<'a> {
 
 /// A track for each device with lanes or power, those of the trace first.
 pub(super) fn tracks<'a>(trace: &'a Trace, power: &'a [MeteredSeries]) -> Vec<Track<'a>> {
-    let track = |device| Track { device, lanes: Vec::new(), power: None };
+    let track = |device: &'a Device| Track { device, lanes: Vec::new(), power: None };
     let mut tracks: IndexMap<&Device, Track<'a>> =
         trace.devices.iter().map(|device| (device, track(device))).collect();
     for (number, lane) in trace.lanes.iter().enumerate() {
@@ -27,7 +27,7 @@ pub(super) fn tracks<'a>(trace: &'a Trace, power: &'a [MeteredSeries]) -> Vec<Tr
         }
     }
     for metered in power.iter().filter(|metered| metered.domain.is_none()) {
-        let track = tracks.entry(&metered.device).or_insert_with_key(|device| track(device));
+        let track = tracks.entry(&metered.device).or_insert_with(|| track(&metered.device));
         // Of several series for one device the first counts.
         track.power.get_or_insert(metered);
     }
