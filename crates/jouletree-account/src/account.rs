@@ -1,5 +1,7 @@
 //! Accounting: traces and power in, a conserved footprint out.
 
+use std::collections::BTreeMap;
+
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -9,6 +11,7 @@ use jouletree_model::{
 };
 
 use crate::hosting::Hosting;
+use crate::own_ops::OwnOps;
 use crate::paper;
 use crate::parts::{Cut, part_energies};
 use crate::self_time::{SelfTime, active_time};
@@ -110,12 +113,7 @@ pub fn account(trace: &Trace, power: &[Metered<'_>], semantics: Semantics) -> Re
     for metered in power {
         by_device.entry(metered.device).or_insert(metered);
     }
-    let hosting = Hosting::of(&trace.devices);
-    let (lanes, ops) = match &cut {
-        Some(cut) => (cut.lanes.as_slice(), cut.ops()),
-        None => (trace.lanes.as_slice(), trace.ops.len()),
-    };
-    let work = Work { trace, lanes, ops, cut: cut.as_ref(), semantics, recorded, hosting };
+    let work = Work::new(trace, cut.as_ref(), semantics, recorded);
     let mut footprint = Footprint {
         sources: trace.sources.clone(),
         ops: trace.ops.clone(),
@@ -152,7 +150,7 @@ pub fn account(trace: &Trace, power: &[Metered<'_>], semantics: Semantics) -> Re
         add_steps(&mut footprint);
     }
     if let Some(timeline) = &timeline {
-        footprint.parts = part_energies(timeline, &footprint.devices, power, &footprint.charges);
+        footprint.parts = part_energies(timeline, &footprint.devices, &by_device, &footprint.charges);
     }
     Ok(footprint)
 }
@@ -160,13 +158,16 @@ pub fn account(trace: &Trace, power: &[Metered<'_>], semantics: Semantics) -> Re
 /// What accounting needs to know of the trace.
 struct Work<'a> {
     trace: &'a Trace,
-    /// The lanes that are swept, and how many operations they have: those of the trace, or of the cut.
-    lanes: &'a [Lane],
+    /// The lanes that are swept, by device, and how many operations and events they have: those of the trace, or of the cut.
+    lanes: Vec<Vec<&'a Lane>>,
     ops: usize,
+    total: usize,
+    /// How many events of the trace ran on each device.
+    events: Vec<usize>,
     cut: Option<&'a Cut<'a>>,
     semantics: Semantics,
     recorded: Vec<TimeRange>,
-    hosting: Hosting,
+    hosting: Hosting<'a>,
 }
 
 /// What one device used.
@@ -184,7 +185,34 @@ struct DeviceAccount {
     is_shared: bool,
 }
 
-impl Work<'_> {
+impl<'a> Work<'a> {
+    fn new(
+        trace: &'a Trace,
+        cut: Option<&'a Cut<'a>>,
+        semantics: Semantics,
+        recorded: Vec<TimeRange>,
+    ) -> Work<'a> {
+        let (swept, ops) = match cut {
+            Some(cut) => (cut.lanes.as_slice(), cut.ops()),
+            None => (trace.lanes.as_slice(), trace.ops.len()),
+        };
+        let mut lanes = vec![Vec::new(); trace.devices.len()];
+        for lane in swept {
+            if let Some(lanes) = lanes.get_mut(lane.device()) {
+                lanes.push(lane);
+            }
+        }
+        let mut events = vec![0; trace.devices.len()];
+        for lane in &trace.lanes {
+            if let Some(events) = events.get_mut(lane.device()) {
+                *events += lane.events().len();
+            }
+        }
+        let total = swept.iter().map(|lane| lane.events().len()).sum();
+        let hosting = Hosting::of(&trace.devices);
+        Work { trace, lanes, ops, total, events, cut, semantics, recorded, hosting }
+    }
+
     /// What one device used during a stage, its energy being known from a series.
     fn account(
         &self,
@@ -192,44 +220,48 @@ impl Work<'_> {
         metered: Option<(Kind, &EnergySeries)>,
         (number, stage): (usize, &[TimeRange]),
     ) -> DeviceAccount {
-        let Work { trace, hosting, .. } = self;
-        let traced = trace.devices.iter().position(|traced| traced == device);
+        let traced = self.trace.devices.number_of(device);
         let is_shared = traced.is_none();
-        let serves = |lane: &&Lane| hosting.serves(device, &trace.devices[lane.device()]);
-        let lanes: Vec<&Lane> = self.lanes.iter().filter(serves).collect();
-        let (mut balance, mut tally) = self.tally(device, &lanes, metered, stage);
+        let served = self.hosting.served_by(device);
+        let lanes = served.and_then(|served| self.lanes.get(served)).map(Vec::as_slice).unwrap_or_default();
+        let own = OwnOps::of(lanes, self.ops);
+        let (mut balance, mut tally) = self.tally(device, &own, metered, stage);
         // How long an operation ran, and how often, is told once, where it ran.
         if is_shared {
             tally.forget_times();
         }
         let mut charges = Vec::new();
-        if let Some(cut) = self.cut {
-            charges = cut.charges(&tally, number, traced);
-            tally.ops = vec![OpTally::default(); trace.ops.len()];
-            for (_, op, charged) in charges.iter().filter(|(part, ..)| cut.is_recorded(*part)) {
-                tally.ops[op.index()].add(charged);
+        let ran: Vec<(usize, OpTally)> = match self.cut {
+            Some(cut) => {
+                charges = cut.charges(&own.numbered(&tally.ops), number, traced);
+                let mut ops: BTreeMap<usize, OpTally> = BTreeMap::new();
+                for (_, op, charged) in charges.iter().filter(|(part, ..)| cut.is_recorded(*part)) {
+                    ops.entry(op.index()).or_default().add(charged);
+                }
+                // What runs outside of recorded steps is charged to none of their operations.
+                let all = balance.attributed;
+                balance.attributed = ops.values().map(|op| op.energy).sum();
+                balance.unattributed += Joules((all - balance.attributed).0.max(0.0));
+                ops.into_iter().collect()
             }
-            // What runs outside of recorded steps is charged to none of their operations.
-            let all = balance.attributed;
-            balance.attributed = tally.attributed();
-            balance.unattributed += Joules((all - balance.attributed).0.max(0.0));
-        }
-        let events = trace.lanes.iter().filter(serves).map(|lane| lane.events().len()).sum();
-        let Tally { ops, steps, .. } = tally;
-        let ran = ops.into_iter().enumerate().filter(|(_, op)| op.count > 0 || op.energy > Joules::ZERO);
-        DeviceAccount { balance, ops: ran.collect(), steps, charges, events, is_shared }
+            None => own.numbered(&tally.ops),
+        };
+        let ops = ran.into_iter().filter(|(_, op)| op.count > 0 || op.energy > Joules::ZERO).collect();
+        let events = served.and_then(|served| self.events.get(served)).copied().unwrap_or_default();
+        DeviceAccount { balance, ops, steps: tally.steps, charges, events, is_shared }
     }
 
     fn tally(
         &self,
         device: &Device,
-        lanes: &[&Lane],
+        own: &OwnOps<'_>,
         metered: Option<(Kind, &EnergySeries)>,
         stage: &[TimeRange],
     ) -> (DeviceEnergy, Tally) {
         let Work { semantics, recorded, .. } = self;
-        let ops = self.ops;
-        let parts = parts_of(lanes, self.lanes.iter().map(|lane| lane.events().len()).sum());
+        let (lanes, ops) = (own.lanes().collect::<Vec<_>>(), own.ops());
+        let lanes = lanes.as_slice();
+        let parts = parts_of(lanes, self.total);
         let on_grid;
         let (series, tally) = match (metered, semantics) {
             (None, _) => (None, unmetered_tally(lanes, stage, ops)),
@@ -273,7 +305,7 @@ fn check_overlap(trace: &Trace, power: &[Metered<'_>], extent: TimeRange) -> Res
         if names.is_empty() { "no device".to_owned() } else { names.join(", ") }
     };
     let common: Vec<&Metered<'_>> =
-        power.iter().filter(|metered| trace.devices.contains(metered.device)).collect();
+        power.iter().filter(|metered| trace.devices.number_of(metered.device).is_some()).collect();
     if common.is_empty() {
         return Err(AccountError::NoCommonDevice {
             traced: names(&mut trace.devices.iter()),

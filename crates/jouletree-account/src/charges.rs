@@ -8,6 +8,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use rustc_hash::FxHashSet;
+
 use jouletree_model::{Device, Event, Joules, Lane, Nanos, PowerSpan, TimeRange, Trace};
 
 use crate::Metered;
@@ -51,17 +53,24 @@ pub fn charge_events<V: ChargeVisitor>(
     visitor: &mut V,
 ) -> Result<(), V::Error> {
     let hosting = Hosting::of(&trace.devices);
-    for (number, device) in trace.devices.iter().enumerate() {
-        // Devices that serve the same operations share the same lanes, so their powers may be added.
-        let mut served: Vec<&Metered<'_>> = Vec::new();
-        for metered in power.iter().filter(|metered| hosting.serves(metered.device, device)) {
-            // Of several series for one device the first counts.
-            if !served.iter().any(|known| known.device == metered.device) {
-                served.push(metered);
-            }
+    // Devices that serve the same operations share the same lanes, so their powers may be added.
+    let mut served: Vec<Vec<&Metered<'_>>> = vec![Vec::new(); trace.devices.len()];
+    let mut known = FxHashSet::default();
+    for metered in power {
+        // Of several series for one device the first counts.
+        if let Some(served) = hosting.served_by(metered.device).and_then(|number| served.get_mut(number))
+            && known.insert(metered.device)
+        {
+            served.push(metered);
         }
-        let lanes = trace.lanes.iter().enumerate().filter(|(_, lane)| lane.device() == number);
-        let lanes: Vec<OpenLane<'_>> = lanes.map(|(index, lane)| OpenLane::new(index, lane)).collect();
+    }
+    let mut lanes: Vec<Vec<OpenLane<'_>>> = trace.devices.iter().map(|_| Vec::new()).collect();
+    for (index, lane) in trace.lanes.iter().enumerate() {
+        if let Some(lanes) = lanes.get_mut(lane.device()) {
+            lanes.push(OpenLane::new(index, lane));
+        }
+    }
+    for ((device, lanes), served) in trace.devices.iter().zip(lanes).zip(served) {
         Charging::new(lanes, Supply::of(&served, device)).run(visitor)?;
     }
     Ok(())

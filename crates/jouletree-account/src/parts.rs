@@ -6,12 +6,12 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use jouletree_model::{
-    DeviceEnergy, Event, Joules, Lane, Nanos, OpId, PartBalance, PartCharge, PartEnergy, StageTime, Step, Stretch,
-    TimeRange, Timeline, Trace,
+    Device, DeviceEnergy, Event, Joules, Lane, Nanos, OpId, PartBalance, PartCharge, PartEnergy, StageTime, Step,
+    Stretch, TimeRange, Timeline, Trace,
 };
 
 use crate::self_time::SelfTime;
-use crate::tally::{OpTally, Tally};
+use crate::tally::OpTally;
 use crate::{EnergyIndex, Metered};
 
 /// How many segments are cut at a time.
@@ -23,9 +23,11 @@ pub(crate) struct Cut<'a> {
     /// Lanes without nesting; the number of an operation is that of an operation in a part.
     pub(crate) lanes: Vec<Lane>,
     keys: Keys,
-    /// How often each operation began in each part: by stage, device and key.
-    counts: FxHashMap<(usize, usize, u32), u64>,
+    /// How often each operation began in each part: by stage and device, then by key.
+    counts: Counts,
 }
+
+type Counts = FxHashMap<(usize, usize), FxHashMap<u32, u64>>;
 
 /// Numbers for operations in parts.
 #[derive(Default)]
@@ -72,21 +74,35 @@ impl<'a> Cut<'a> {
         self.keys.keys.len()
     }
 
-    /// What a sweep over the cut lanes says about each operation in each part. `device` is the number of the device in its
-    /// trace, if operations ran on it.
+    /// What a sweep over the cut lanes says about each operation in each part: `tallied`, by the number of the operation in
+    /// its part, in order. `device` is the number of the device in its trace, if operations ran on it.
     pub(crate) fn charges(
         &self,
-        tally: &Tally,
+        tallied: &[(usize, OpTally)],
         stage: usize,
         device: Option<usize>,
     ) -> Vec<(usize, OpId, OpTally)> {
-        let charge = |(key, (part, op)): (u32, &(usize, OpId))| {
-            let charged = tally.ops.get(key as usize).copied().unwrap_or_default();
-            let counted = device.and_then(|device| self.counts.get(&(stage, device, key)));
-            (*part, *op, OpTally { count: counted.copied().unwrap_or_default(), ..charged })
-        };
-        let has_run = |(_, _, tally): &(usize, OpId, OpTally)| tally.count > 0 || tally.energy > Joules::ZERO;
-        (0..).zip(&self.keys.keys).map(charge).filter(has_run).collect()
+        let counts = device.and_then(|device| self.counts.get(&(stage, device)));
+        let counted = counts
+            .into_iter()
+            .flatten()
+            .map(|(key, count)| (*key as usize, OpTally { count: *count, ..OpTally::default() }));
+        let charged = tallied.iter().map(|(key, tally)| (*key, OpTally { count: 0, ..*tally }));
+        let mut charges: Vec<(usize, OpTally)> = charged.chain(counted).collect();
+        charges.sort_by_key(|(key, _)| *key);
+        charges.dedup_by(|(more, count), (key, tally)| {
+            let is_same = more == key;
+            if is_same {
+                tally.add(count);
+            }
+            is_same
+        });
+        charges.retain(|(_, tally)| tally.count > 0 || tally.energy > Joules::ZERO);
+        let placed = charges.into_iter().filter_map(|(key, tally)| {
+            let (part, op) = self.keys.keys.get(key)?;
+            Some((*part, *op, tally))
+        });
+        placed.collect()
     }
 
     /// Whether the operations of a part were recorded as part of a step.
@@ -128,13 +144,8 @@ fn stretch_at<'a>(stretches: &'a [Stretch], place: &mut usize, instant: Nanos) -
     stretches.get(*place)
 }
 
-fn counts(
-    trace: &Trace,
-    timeline: &Timeline,
-    stages: &[StageTime],
-    keys: &mut Keys,
-) -> FxHashMap<(usize, usize, u32), u64> {
-    let mut counts = FxHashMap::default();
+fn counts(trace: &Trace, timeline: &Timeline, stages: &[StageTime], keys: &mut Keys) -> Counts {
+    let mut counts = Counts::default();
     let marks =
         stages.iter().enumerate().flat_map(|(stage, time)| time.ranges.iter().map(move |range| (range, stage)));
     let mut marks: Vec<(&TimeRange, usize)> = marks.collect();
@@ -147,7 +158,8 @@ fn counts(
                 mark += 1;
             }
             let stage = marks.get(mark).map_or(0, |(_, stage)| *stage);
-            *counts.entry((stage, lane.device(), keys.of(stretch.part, event.op))).or_default() += 1;
+            let of_device = counts.entry((stage, lane.device())).or_default();
+            *of_device.entry(keys.of(stretch.part, event.op)).or_default() += 1;
         }
     }
     counts
@@ -157,17 +169,17 @@ fn counts(
 pub(crate) fn part_energies(
     timeline: &Timeline,
     devices: &[DeviceEnergy],
-    power: &[Metered<'_>],
+    power: &FxHashMap<&Device, &Metered<'_>>,
     charges: &[PartCharge],
 ) -> Vec<PartEnergy> {
-    let extents = power.iter().filter_map(|metered| metered.series.extent());
+    let extents = power.values().filter_map(|metered| metered.series.extent());
     let known = extents.reduce(TimeRange::union);
     let ranges = timeline.ranges();
-    let metered = |balance: &DeviceEnergy| power.iter().find(|metered| *metered.device == balance.device);
     let energies: Vec<Vec<Joules>> = devices
         .par_iter()
         .map(|balance| {
-            let index = metered(balance).map(|metered| EnergyIndex::from(metered.series)).unwrap_or_default();
+            let metered = power.get(&balance.device);
+            let index = metered.map(|metered| EnergyIndex::from(metered.series)).unwrap_or_default();
             ranges.iter().map(|ranges| index.within(ranges)).collect()
         })
         .collect();

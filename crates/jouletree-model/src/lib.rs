@@ -6,6 +6,7 @@
 mod call;
 mod census;
 mod device;
+mod device_table;
 mod event;
 mod footprint;
 mod guard;
@@ -28,6 +29,7 @@ mod warning;
 pub use call::{Call, CallError, CallSite, CallStability, Calls};
 pub use census::{Census, Holding, Span};
 pub use device::{Device, DeviceClass, DeviceParseError};
+pub use device_table::DeviceTable;
 pub use event::{Event, Lane, Step};
 pub use footprint::{DeviceEnergy, Footprint, OpEnergy, StageEnergy, StepEnergy};
 pub use guard::{guarded, silence_guarded_panics, survived};

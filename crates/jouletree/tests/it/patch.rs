@@ -125,6 +125,29 @@ fn errors_name_file_line_and_column_and_write_nothing() {
     let deep = files.write("deep.py", nested);
     let ran = run(["patch", &deep]);
     assert!(ran.code == 1 && ran.stderr.contains("nested more than 5000 levels deep"), "{}", ran.stderr);
+    // So is what is nested without brackets, wherever a parser recurses; and what is long without being deep is parsed.
+    for (open, close) in [
+        ("x**", ""),
+        ("x ** -", ""),
+        ("x if y else ", ""),
+        ("lambda a, b: ", ""),
+        ("lambda a=", ": 1"),
+        ("lambda a, b=", ": 1"),
+        ("x if y else lambda: ", ""),
+        ("f'{lambda a=", ""),
+        ("x + ", ""),
+    ] {
+        for times in [10_000, 100_000] {
+            let deep = files.write("deep.py", format!("x = {}1{}\n", open.repeat(times), close.repeat(times)));
+            let ran = run(["patch", &deep]);
+            assert!(ran.code == 1 && ran.stderr.starts_with("error: "), "{open}: {} {}", ran.code, ran.stderr);
+        }
+    }
+    for long in ["x and ", "x < ", "x = ", "x ** 2 and "] {
+        let flat = files.write("long.py", format!("x = {}1\n", long.repeat(10_000)));
+        let ran = run(["patch", &flat, "-o", &files.path(&format!("long-{}.py", long.len()))]);
+        assert_eq!(ran.code, 0, "{long}: {}", ran.stderr);
+    }
     let missing = run(["patch", &files.path("none.py")]);
     assert!(missing.code == 1 && missing.stderr.contains("none.py"), "{}", missing.stderr);
 }
