@@ -13,7 +13,8 @@ use jouletree_carbon::{
     Embodied, Epoch, Equivalents, Facility, Factors, Impact, Intensity, Place, chain, forecast,
     forecast_intensity, sci,
 };
-use jouletree_meter::{Advance, Counter, Mono, Quality, SensorInfo};
+use jouletree_meter::{Advance, Counter};
+use jouletree_model::sampling::{Mono, Quality, SensorInfo};
 use jouletree_model::{Device, DeviceClass, Joules, Kind, Nanos, Watts};
 use serde_json::Value;
 

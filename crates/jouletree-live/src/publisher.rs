@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use jouletree_carbon::Intensity;
+use jouletree_host::{Now, process_time};
 use jouletree_meter::live::{DeviceTotal, Live};
-use jouletree_meter::station::Batch;
-use jouletree_meter::{Anchor, SensorInfo, process_time};
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{Anchor, Batch, SensorInfo};
 
 use crate::board::Board;
 use crate::snapshot::Snapshot;
-use jouletree_carbon::Intensity;
 
 /// No oftener is anything new shown: what a processor computes is not to be told from its energy.
 pub const BETWEEN: Duration = Duration::from_secs(1);

@@ -4,8 +4,7 @@
 //! is told from a counter that was set back by what the device can have used in the time.
 
 use jouletree_model::Nanos;
-
-use crate::{Mono, SensorInfo};
+use jouletree_model::sampling::{Mono, SensorInfo};
 
 /// How much longer than its period a counter may stand still before it shows what it counted meanwhile: package
 /// sleep and system management delay the updates of RAPL by up to ten milliseconds.

@@ -18,7 +18,7 @@ fn info(range: Option<u64>, step: f64) -> SensorInfo {
         period: Nanos(1_000_000),
         most_watts: 2000.0,
         is_slow: false,
-        quality: crate::Quality::default(),
+        quality: jouletree_model::sampling::Quality::default(),
     }
 }
 

@@ -5,7 +5,6 @@
 //! instants of the monotonic clock; [`Anchors`] tie that clock to the time of day. Energy is what is kept; power is
 //! derived. Where a reading is missing there is a gap, and a gap is said, never filled.
 
-mod clock;
 mod counter;
 pub mod external;
 pub mod hwmon;
@@ -22,7 +21,6 @@ mod probe;
 mod proc_stat;
 mod remedy;
 pub mod resources;
-mod roots;
 pub mod sampler;
 mod sensor;
 pub mod series;
@@ -31,9 +29,7 @@ mod silence;
 pub mod slow;
 pub mod station;
 
-pub use clock::{Anchor, Anchors, Mono, process_time};
 pub use counter::{Advance, Counter, Implausible};
 pub use once::once;
 pub use probe::Probe;
-pub use roots::Roots;
-pub use sensor::{Bounds, Found, Quality, ReadError, Reading, Sensor, SensorInfo, Unusable};
+pub use sensor::{Found, ReadError, Reading, Sensor, Unusable};

@@ -6,10 +6,13 @@ mod common;
 
 use std::time::Duration;
 
+use jouletree_host::Now;
+use jouletree_meter::{Advance, Counter, Implausible, Probe, ReadError, Sensor, powercap};
+use jouletree_model::Nanos;
+use jouletree_model::sampling::Mono;
+
 use common::{MS, Machine, machine, mono, play, roots, tick_bound, words};
 use fake_powercap::{Layout, Player};
-use jouletree_meter::{Advance, Counter, Implausible, Mono, Probe, ReadError, Sensor, powercap};
-use jouletree_model::Nanos;
 
 /// The first reading that is neither a beginning nor an advance.
 fn first_gap(said: &[Advance]) -> Option<Implausible> {

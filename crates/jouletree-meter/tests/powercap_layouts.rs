@@ -7,9 +7,11 @@ mod common;
 use std::fs;
 use std::time::Duration;
 
+use jouletree_host::Roots;
+use jouletree_meter::{Counter, powercap};
+
 use common::{MS, machine, mono, roots, tick_bound, usable, words};
 use fake_powercap::{Layout, Player};
-use jouletree_meter::{Counter, Roots, powercap};
 
 #[test]
 fn zones_are_known_by_their_names() {

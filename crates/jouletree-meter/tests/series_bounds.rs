@@ -6,12 +6,13 @@ mod common;
 
 use std::time::Duration;
 
+use jouletree_meter::series::{Estimate, SeriesBuilder, Why, Windows};
+use jouletree_meter::{Implausible, Sensor};
+use jouletree_model::sampling::{Anchor, Anchors, Flags, Mono, Sample, SensorInfo};
+use jouletree_model::{EnergySeries, Nanos};
+
 use common::{MS, Machine, machine};
 use fake_powercap::Layout;
-use jouletree_meter::sampler::{Flags, Sample};
-use jouletree_meter::series::{Estimate, SeriesBuilder, Why, Windows};
-use jouletree_meter::{Anchor, Anchors, Implausible, Mono, Sensor, SensorInfo};
-use jouletree_model::{EnergySeries, Nanos};
 
 /// Numbers that look random and are the same for the same seed.
 struct Dice(u64);

@@ -6,9 +6,10 @@ mod worker;
 
 use std::time::Duration;
 
+use jouletree_host::{Now, Roots};
 use jouletree_meter::resources::ResourceLog;
 use jouletree_meter::share::{ShareMeter, Source, Tree, TreeTime};
-use jouletree_meter::{Mono, Roots};
+use jouletree_model::sampling::Mono;
 use punctual::punctually;
 use worker::Worker;
 

@@ -1,4 +1,5 @@
-//! The vocabulary that every other crate speaks: units, time, devices, operations, events, power, footprints.
+//! The vocabulary that every other crate speaks: units, time, devices, operations, events, samples, power,
+//! footprints.
 //!
 //! Plain data with its invariants and nothing else: no files, no formats, no algorithms beyond what keeps a
 //! value well formed. Data flows through these types in one direction, from meters and traces to footprints.
@@ -18,6 +19,7 @@ mod program;
 mod provenance;
 mod redact;
 mod sampled;
+pub mod sampling;
 mod spreadsheet;
 mod time_base;
 mod timeline;

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use jouletree_carbon::models::cpu;
 use jouletree_carbon::settings::{self, Key};
-use jouletree_meter::Roots;
+use jouletree_host::Roots;
 use jouletree_meter::external::{ExternalMeter, Place};
 use jouletree_meter::inventory::{Inventory, Sources};
 use jouletree_meter::model::{Given, MeasuredPair};

@@ -4,10 +4,10 @@ use anyhow::{Result, bail};
 use clap::Args;
 use jouletree_daemon::SocketPlace;
 use jouletree_daemon::client::{Address, Client};
+use jouletree_host::Roots;
 use jouletree_meter::inventory::Inventory;
-use jouletree_meter::sampler::Stats;
 use jouletree_meter::station::{Feed, Options, Station, Watch};
-use jouletree_meter::{Roots, SensorInfo};
+use jouletree_model::sampling::{SensorInfo, Stats};
 use jouletree_model::{DeviceClass, Kind, Nanos};
 
 use crate::daemon_place::{DaemonPlace, NetworkArgs};

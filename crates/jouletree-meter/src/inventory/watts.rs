@@ -3,10 +3,11 @@
 use std::thread;
 use std::time::Duration;
 
+use jouletree_model::sampling::{Flags, Mono, Sample};
 use jouletree_model::{Nanos, Watts};
 
-use crate::sampler::{Flags, Options, Sample, Sampler};
-use crate::{Advance, Counter, Mono, Sensor};
+use crate::sampler::{Options, Sampler};
+use crate::{Advance, Counter, Sensor};
 
 const PERIOD: Nanos = Nanos(10_000_000);
 

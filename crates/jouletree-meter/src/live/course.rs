@@ -5,14 +5,13 @@
 
 use std::collections::VecDeque;
 
+use jouletree_model::sampling::{Anchors, Mono, Sample, SensorInfo};
 use jouletree_model::{EnergySeries, Joules, Nanos, TimeRange, Watts};
 
 use super::edge::{Edge, Sums};
 use super::{BEGINNING, DeviceTotal};
-use crate::sampler::Sample;
 use crate::series::{OnWall, Point, SeriesBuilder, Unsure, WallPoint};
 use crate::share::{Cut, Increment, ShareBook, Split};
-use crate::{Anchors, Mono, SensorInfo};
 
 /// So many stretches are kept however old they are: an edge needs its neighbours.
 const FEWEST: usize = 4;

@@ -16,12 +16,10 @@ mod window;
 use std::collections::{BTreeMap, HashSet};
 
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{Anchor, Anchors, Batch, Mono, SensorInfo, was_set};
 
-use crate::clock::was_set;
 use crate::series::still_after;
 use crate::share::{Cut, ShareBook};
-use crate::station::Batch;
-use crate::{Anchors, Mono, SensorInfo};
 pub use answer::{Answer, DeviceEnergy};
 use course::Course;
 pub use total::DeviceTotal;
@@ -180,8 +178,8 @@ impl Live {
                 continue;
             }
             self.anchors.push(*anchor);
-            let is_ahead = |anchor: crate::Anchor| anchor.wall - Nanos(anchor.mono.0);
-            let is_set_back = |before: crate::Anchor| {
+            let is_ahead = |anchor: Anchor| anchor.wall - Nanos(anchor.mono.0);
+            let is_set_back = |before: Anchor| {
                 let back = is_ahead(before) - is_ahead(*anchor);
                 back > Nanos(0) && was_set(back, anchor.mono - before.mono)
             };

@@ -1,15 +1,14 @@
 //! Windows of a recording that goes on, against the whole series and all shares at once.
 
+use jouletree_model::sampling::{
+    Anchor, Bounds, Flags, GpuSample, GpuShare, GpuUse, Quality, Sample, ShareBasis, ShareSample,
+};
 use jouletree_model::{Device, DeviceClass, EnergySeries, Joules, Kind, TimeRange};
 use proptest::prelude::*;
 
 use super::*;
-use crate::nvml::{GpuShare, GpuUse, ShareBasis};
-use crate::sampler::{Flags, Sample};
 use crate::series::{SeriesBuilder, Windows};
-use crate::share::{Increment, ShareSample, Split};
-use crate::station::GpuSample;
-use crate::{Anchor, Bounds, Quality};
+use crate::share::{Increment, Split};
 
 const MS: i64 = 1_000_000;
 const PERIOD: Nanos = Nanos(4 * MS);

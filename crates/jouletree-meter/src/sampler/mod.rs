@@ -7,10 +7,8 @@
 //! their own ([`Deadlined`]), so that none holds up another.
 
 mod clocks;
-mod incident;
 mod realtime;
 mod round;
-mod sample;
 mod stats;
 mod watched;
 
@@ -18,16 +16,15 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use jouletree_host::Now;
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{Anchor, Anchors, Incident, Mono, Sample, SensorInfo, Stats, What};
 use rtrb::{Consumer, RingBuffer};
 
-pub use incident::{Incident, What};
-pub use realtime::{Class, realtime_class};
-pub use sample::{Flags, Sample, mark_gaps};
-pub use stats::Stats;
+pub use realtime::realtime_class;
 
+use crate::Sensor;
 use crate::slow::{DEADLINE, Deadlined};
-use crate::{Anchor, Anchors, Mono, Sensor, SensorInfo};
 use round::Rounds;
 use stats::Shared;
 use watched::Watched;

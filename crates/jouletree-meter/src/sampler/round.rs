@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use jouletree_host::Now;
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{Anchor, Flags, Incident, Mono, Sample, What};
 use rtrb::Producer;
 use rustix::io::Errno;
 use rustix::thread::clock_nanosleep_absolute;
@@ -12,12 +14,9 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use super::Parting;
 use super::clocks::Clocks;
-use super::incident::{Incident, What};
 use super::realtime;
-use super::sample::{Flags, Sample};
 use super::stats::Shared;
 use super::watched::Watched;
-use crate::{Anchor, Mono};
 
 /// Whoever waits for as long as this can be woken up meanwhile.
 const WAKEABLE: Nanos = Nanos(20_000_000);

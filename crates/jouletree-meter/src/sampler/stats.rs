@@ -6,37 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering}
 use std::sync::{Mutex, PoisonError};
 
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{Class, Stats};
 
 use super::Parting;
-use super::realtime::Class;
 
 /// Buckets of lateness: four to each doubling, up to some minutes.
 const BUCKETS: usize = 4 * 40;
 
-/// How well a sampler keeps time and what it costs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Stats {
-    /// How often all sensors were read.
-    pub wakes: u64,
-    /// How many deadlines were skipped because the one before was so late.
-    pub missed: u64,
-    /// How many samples found no room because nobody drained them in time.
-    pub overruns: u64,
-    /// How many incidents are not told because there were too many.
-    pub incidents_left_out: u64,
-    /// Half of the wakes came no later than this after their deadline, as exact as a fifth of it.
-    pub late_p50: Nanos,
-    /// 99 of 100 wakes came no later than this.
-    pub late_p99: Nanos,
-    /// The latest wake.
-    pub late_most: Nanos,
-    /// The processor time of the sampler's thread, as of the last second.
-    pub cpu_time: Nanos,
-    /// How the system treats the sampler's thread.
-    pub class: Class,
-}
-
-/// The same while it grows; one thread writes.
+/// The [`Stats`] while they grow; one thread writes.
 #[derive(Debug)]
 pub(super) struct Shared {
     wakes: AtomicU64,

@@ -1,10 +1,10 @@
 //! Samples of one sensor become its energy over time.
 
+use jouletree_model::sampling::{Anchors, Flags, Mono, Sample, SensorInfo};
 use jouletree_model::{EnergySeries, Joules, Kind, Nanos, SeriesError};
 
 use super::{OnWall, Stillness, course_shown};
-use crate::sampler::{Flags, Sample};
-use crate::{Advance, Anchors, Counter, Implausible, Mono, SensorInfo};
+use crate::{Advance, Counter, Implausible};
 
 /// Power that was not read for so many periods cannot be integrated.
 const STALE_PERIODS: i64 = 10;

@@ -1,11 +1,11 @@
 //! Properties of series, for any samples.
 
+use jouletree_model::sampling::{Anchor, Quality};
 use jouletree_model::{Device, DeviceClass, Kind};
 use proptest::prelude::*;
 
 use super::*;
 use crate::series::{Whole, Windows};
-use crate::{Anchor, Quality};
 
 const PERIOD: Nanos = Nanos(4_000_000);
 

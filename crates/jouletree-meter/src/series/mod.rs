@@ -27,6 +27,7 @@ mod whole;
 mod windows;
 
 use jouletree_model::Nanos;
+use jouletree_model::sampling::SensorInfo;
 
 pub use builder::{Gap, Point, SeriesBuilder, Why};
 pub use stillness::Stillness;
@@ -34,8 +35,6 @@ pub use wall::{OnWall, WallPoint};
 pub use whole::Whole;
 pub use windows::{Estimate, Windows};
 pub(crate) use windows::{Unsure, bridge};
-
-use crate::SensorInfo;
 
 /// The least time after which a count that stands still does so for a reason.
 const STILL: Nanos = Nanos(250_000_000);

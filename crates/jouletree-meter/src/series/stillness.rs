@@ -1,9 +1,9 @@
 //! How long a count was seen unchanged. A stall of the reader is not evidence: nothing was seen meanwhile.
 
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{Mono, SensorInfo};
 
 use super::still_after;
-use crate::{Mono, SensorInfo};
 
 /// No interval between two readings counts for more than this part of the limit, so that at least three intervals
 /// show that a count does not move.

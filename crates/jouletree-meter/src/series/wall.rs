@@ -1,10 +1,9 @@
 //! Points over the time of day, which can be set while a sensor is read.
 
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{Anchors, Mono, was_set};
 
 use super::Point;
-use crate::clock::was_set;
-use crate::{Anchors, Mono};
 
 /// A change of the count by the time of day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! The energy of a whole recording with its interval, from one stretch after the other: nothing is kept.
 
+use jouletree_model::sampling::SensorInfo;
 use jouletree_model::{Joules, Nanos, TimeRange};
 
 use super::WallPoint;
 use super::windows::{Estimate, Unsure};
-use crate::SensorInfo;
 
 /// Sums up the points of one sensor. The result is that of [`Windows`](super::Windows) over the whole series.
 #[derive(Debug, Clone)]

@@ -13,13 +13,13 @@
 //! that of an even distribution from nothing to E in the middle. A window inside one stall has that of its own part.
 //!
 //! A sensor that sees only a part of the time adds σ(P)·√((1 − coverage)·tick·length). All that is taken as normal. What
-//! is known about a sensor's truth ([`Quality::bounds`](crate::Quality)) widens the whole; where nothing is known of it,
+//! is known about a sensor's truth ([`Quality::bounds`](jouletree_model::sampling::Quality)) widens the whole; where nothing is known of it,
 //! the interval is about the counter, and not about how true the counter is.
 
+use jouletree_model::sampling::{Bounds, SensorInfo};
 use jouletree_model::{EnergySeries, Joules, Nanos, TimeRange};
 
 use super::course_shown;
-use crate::{Bounds, SensorInfo};
 
 /// Standard deviations to the ends of an interval that holds in 95 of 100 cases.
 const TO_95: f64 = 1.96;

@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 
 use jouletree_model::Nanos;
-
-use super::meter::ShareSample;
-use crate::Mono;
-use crate::station::GpuSample;
+use jouletree_model::sampling::{GpuSample, Mono, ShareSample};
 
 /// What a GPU tells about processes is about its last second.
 const GPU_LOOKS_BACK: Nanos = Nanos(1_000_000_000);

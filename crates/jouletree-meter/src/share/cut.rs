@@ -1,10 +1,10 @@
 //! Whose shares cut the energy of a sensor.
 
 use jouletree_model::DeviceClass;
+use jouletree_model::sampling::SensorInfo;
 
 use super::book::ShareBook;
 use super::split::{Increment, Policy, Split, split};
-use crate::SensorInfo;
 
 /// Whose shares cut the energy of a sensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

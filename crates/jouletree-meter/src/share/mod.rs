@@ -21,7 +21,6 @@ mod member;
 mod meter;
 mod perf;
 mod places;
-mod process;
 mod reconcile;
 #[cfg(test)]
 mod reconcile_tests;
@@ -39,8 +38,7 @@ pub use census::{Census, Listed, Pass};
 pub use cut::Cut;
 pub use idle::IdleLearner;
 pub use machine::{CpuTicks, Machine, SocketTicks};
-pub use meter::{ShareMeter, ShareSample};
-pub use process::{began, is_gone};
+pub use meter::ShareMeter;
 pub use source::{Source, TreeTime};
 pub use split::{Increment, Policy, Split, split};
 pub use tree::{Discovery, Tree, WatchError};

@@ -1,10 +1,8 @@
 //! The energy of a socket, cut by who used it. Nothing is lost: ours, others', idle and what nobody can tell make what
 //! was measured, in every interval.
 
+use jouletree_model::sampling::{Mono, ShareSample};
 use jouletree_model::{Joules, Nanos, Watts};
-
-use super::meter::ShareSample;
-use crate::Mono;
 
 /// What a meter counted between two instants.
 #[derive(Debug, Clone, Copy, PartialEq)]

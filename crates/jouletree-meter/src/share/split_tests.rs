@@ -1,11 +1,10 @@
 //! Energy is cut without loss: closed forms of the three policies, and the property.
 
+use jouletree_model::sampling::{Mono, ShareSample};
 use jouletree_model::{Joules, Watts};
 use proptest::prelude::*;
 
-use super::meter::ShareSample;
 use super::split::{Increment, Policy, Split, split};
-use crate::Mono;
 
 const SECOND: i64 = 1_000_000_000;
 

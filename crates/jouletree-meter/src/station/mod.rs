@@ -5,7 +5,6 @@
 //! counter wraps unseen; with sessions, as often as the most demanding one wants, and each gets what it asked for. A
 //! session that nobody empties loses its oldest batches, is told how many, and holds up nobody.
 
-mod batch;
 mod feed;
 mod gpu_log;
 mod hurry;
@@ -19,16 +18,17 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use jouletree_host::Roots;
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{SensorInfo, Stats};
 
-pub use batch::{Batch, Ending, GpuSample};
 pub use feed::{Feed, FeedError};
 pub use hurry::Hurry;
 pub use session::{Next, Session};
 
-use crate::sampler::{self, Sampler, StartError, Stats};
+use crate::Sensor;
+use crate::sampler::{self, Sampler, StartError};
 use crate::share::WatchError;
-use crate::{Roots, Sensor, SensorInfo};
 use worker::{Order, Worker};
 
 /// The period while there is no session: often enough for every counter that wraps.
@@ -110,7 +110,7 @@ impl Station {
         Ok(Station { orders, state })
     }
 
-    /// What is read, in the order of [`Sample::sensor`](sampler::Sample::sensor).
+    /// What is read, in the order of [`Sample::sensor`](jouletree_model::sampling::Sample::sensor).
     pub fn sensors(&self) -> Vec<SensorInfo> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).sensors.clone()
     }

@@ -4,16 +4,16 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use jouletree_host::{Now, Roots};
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{Anchor, Ending, Mono, SensorInfo};
 
-use super::batch::Ending;
 use super::gpu_log::GpuLog;
 use super::member::Member;
 use super::queue::Queue;
 use super::rounds::RoundClock;
 use super::{IDLE, Options, SessionError, State, Watch};
 use crate::sampler::Sampler;
-use crate::{Anchor, Mono, Roots, SensorInfo};
 
 /// The shortest time between two looks at everything,
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);

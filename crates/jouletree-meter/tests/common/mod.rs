@@ -7,7 +7,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use fake_powercap::{Fake, LONGEST_TICK, Layout, Script};
-use jouletree_meter::{Advance, Counter, Found, Mono, Roots, Sensor, powercap};
+use jouletree_host::Roots;
+use jouletree_meter::{Advance, Counter, Found, Sensor, powercap};
+use jouletree_model::sampling::Mono;
 use tempfile::TempDir;
 
 pub const MS: Duration = Duration::from_millis(1);

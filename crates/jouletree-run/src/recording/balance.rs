@@ -1,9 +1,8 @@
 //! One sensor on its way from samples to points of energy and to the balance of its device.
 
-use jouletree_meter::sampler::Sample;
 use jouletree_meter::series::{OnWall, Point, SeriesBuilder, WallPoint, Whole};
 use jouletree_meter::share::{Cut, Increment, ShareBook, Split};
-use jouletree_meter::{Anchors, Mono, SensorInfo};
+use jouletree_model::sampling::{Anchors, Mono, Sample, SensorInfo};
 use jouletree_model::{EnergySeries, Joules, Nanos};
 
 use super::{Balance, Parts};

@@ -3,10 +3,8 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use jouletree_meter::sampler::Sample;
-use jouletree_meter::share::{Cut, ShareSample};
-use jouletree_meter::station::GpuSample;
-use jouletree_meter::{Anchors, Mono, SensorInfo};
+use jouletree_meter::share::Cut;
+use jouletree_model::sampling::{Anchors, GpuSample, Mono, Sample, SensorInfo, ShareSample};
 use jouletree_model::{Device, Joules, Kind, Nanos, Warning};
 
 use super::balance::{Charged, Meter};

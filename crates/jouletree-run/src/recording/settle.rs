@@ -6,11 +6,7 @@
 use std::fs;
 use std::path::Path;
 
-use jouletree_meter::resources::ResourceSample;
-use jouletree_meter::sampler::What;
-use jouletree_meter::share::ShareSample;
-use jouletree_meter::station::GpuSample;
-use jouletree_meter::{Anchor, Anchors, Mono};
+use jouletree_model::sampling::{Anchor, Anchors, GpuSample, Mono, ResourceSample, ShareSample, What};
 use jouletree_model::{Nanos, Warning};
 
 use super::meters::{Metered, write_power};

@@ -5,10 +5,10 @@
 
 use std::collections::VecDeque;
 
-use jouletree_meter::sampler::{Flags, Sample};
 use jouletree_meter::series::Stillness;
 use jouletree_meter::share::Increment;
-use jouletree_meter::{Advance, Counter, Mono, SensorInfo};
+use jouletree_meter::{Advance, Counter};
+use jouletree_model::sampling::{Flags, Mono, Sample, SensorInfo};
 use jouletree_model::{Joules, Nanos, Watts};
 
 use super::history::History;

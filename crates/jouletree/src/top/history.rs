@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use jouletree_meter::Mono;
 use jouletree_meter::share::Increment;
+use jouletree_model::sampling::Mono;
 use jouletree_model::{Joules, Nanos, Watts};
 
 /// How many seconds are kept.

@@ -5,8 +5,8 @@
 
 use std::collections::VecDeque;
 
-use jouletree_meter::Mono;
-use jouletree_meter::share::{Increment, Policy, ShareSample, Split, split};
+use jouletree_meter::share::{Increment, Policy, Split, split};
+use jouletree_model::sampling::{Mono, ShareSample};
 use jouletree_model::{Joules, Nanos, Watts};
 
 /// One socket.

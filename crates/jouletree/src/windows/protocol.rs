@@ -1,7 +1,7 @@
 //! The lines that a program and its recorder exchange, one JSON object each; `docs/windows.md` tells them.
 
-use jouletree_meter::SensorInfo;
 use jouletree_meter::live::{Answer, DeviceEnergy};
+use jouletree_model::sampling::SensorInfo;
 use jouletree_model::{Device, Joules, Kind, Nanos};
 use serde::{Deserialize, Serialize};
 

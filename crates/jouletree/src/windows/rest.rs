@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use jouletree_account::calls::{Decision, StabilityCheck, StabilityLimits, Trace};
 use jouletree_meter::live::Answer;
-use jouletree_meter::station::GpuSample;
+use jouletree_model::sampling::GpuSample;
 use jouletree_model::{Device, DeviceClass, Nanos, Watts};
 
 use super::protocol::Reply;
@@ -201,9 +201,8 @@ fn warmest(sys: &Path) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use jouletree_meter::Mono;
     use jouletree_meter::live::DeviceEnergy;
-    use jouletree_meter::nvml::GpuUse;
+    use jouletree_model::sampling::{GpuUse, Mono};
     use jouletree_model::{Joules, Kind};
 
     use super::*;

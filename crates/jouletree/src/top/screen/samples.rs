@@ -1,7 +1,7 @@
 //! Views of our own making, for tests of what draws or writes them.
 
-use jouletree_meter::sampler::Stats;
 use jouletree_meter::share::Split;
+use jouletree_model::sampling::Stats;
 use jouletree_model::{Joules, Kind, Nanos, Watts};
 
 use super::super::history::SECONDS;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::BitOr;
 
-use crate::Mono;
+use super::Mono;
 
 /// One reading of one sensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,8 +48,8 @@ impl BitOr for Flags {
     }
 }
 
-/// Marks the next sample of each sensor of which a sample was lost that told a gap, and forgets those sensors: a count
-/// that was lost is made up for by the next one, a gap is not.
+/// Flags the next sample of each sensor in `torn`, whose dropped sample was a gap marker, and removes the sensor: the next
+/// count makes up for a dropped count, but not for a dropped gap.
 pub fn mark_gaps(torn: &mut BTreeSet<u16>, samples: &mut [Sample]) {
     for sample in samples {
         if torn.is_empty() {

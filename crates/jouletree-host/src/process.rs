@@ -5,32 +5,33 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
-use super::kept::number;
-
 /// What `stat` says of a process, as far as it is needed here. Times are in ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ProcessLine {
-    pub(super) pid: u32,
-    pub(super) parent: u32,
-    /// It has ended and nobody has asked for its end yet.
-    pub(super) is_zombie: bool,
+pub struct ProcessLine {
+    /// Its number.
+    pub pid: u32,
+    /// The number of its parent.
+    pub parent: u32,
+    /// It has ended, and its parent has not waited for it yet.
+    pub is_zombie: bool,
     /// The time that it has run itself: all its threads, those that have ended too.
-    pub(super) run: u64,
+    pub run: u64,
     /// The time that its children had run, with theirs, when it asked for their end.
-    pub(super) reaped: u64,
-    pub(super) threads: u32,
+    pub reaped: u64,
+    /// How many threads it has.
+    pub threads: u32,
     /// When it began, in ticks since the machine did. A number that is used again has another.
-    pub(super) began: u64,
+    pub began: u64,
     /// The CPU on which it was last.
-    pub(super) cpu: Option<u32>,
+    pub cpu: Option<u32>,
 }
 
 impl ProcessLine {
     /// Room for the longest such line.
-    pub(super) const ROOM: usize = 1024;
+    pub const ROOM: usize = 1024;
 
     /// Reads the line; `None` when it is none. The name may hold anything, even blanks and brackets.
-    pub(super) fn parse(text: &[u8]) -> Option<ProcessLine> {
+    pub fn parse(text: &[u8]) -> Option<ProcessLine> {
         let open = text.iter().position(|byte| *byte == b'(')?;
         let close = text.iter().rposition(|byte| *byte == b')')?;
         let pid = number(text.get(..open)?.trim_ascii())?;
@@ -58,8 +59,13 @@ impl ProcessLine {
     }
 }
 
+/// A decimal number and nothing else.
+pub fn number<N: std::str::FromStr>(text: &[u8]) -> Option<N> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
 /// When a process began, in ticks since the machine did; `None` when there is none, or when it has ended. A number that
-/// is used again has another beginning. Fails where the system does not let anybody look, as without file descriptors.
+/// is used again has another beginning. Fails where the system refuses, as without file descriptors.
 pub fn began(proc: &Path, pid: u32) -> io::Result<Option<u64>> {
     let text = match std::fs::read(proc.join(pid.to_string()).join("stat")) {
         Ok(text) => text,

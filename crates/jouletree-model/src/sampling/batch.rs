@@ -1,12 +1,7 @@
 //! Batches: what a session brings, a few times a second.
 
-use jouletree_model::Nanos;
-
-use crate::nvml::{GpuShare, GpuUse};
-use crate::resources::ResourceSample;
-use crate::sampler::{Incident, Sample, Stats};
-use crate::share::ShareSample;
-use crate::{Anchor, Mono, SensorInfo};
+use super::{Anchor, GpuSample, Incident, ResourceSample, Sample, SensorInfo, ShareSample, Stats};
+use crate::Nanos;
 
 /// Everything that happened since the batch before.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -27,21 +22,8 @@ pub struct Batch {
     pub incidents: Vec<Incident>,
     /// The processes of the tree that live, the first thousand; none when no process is watched.
     pub processes: Vec<u32>,
-    /// Samples of this session that were lost before this batch because nobody took them.
+    /// Samples of this session that were dropped before this batch because the buffer was full.
     pub lost: u64,
-}
-
-/// A GPU at an instant.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct GpuSample {
-    /// When.
-    pub at: Mono,
-    /// The number of the GPU.
-    pub gpu: u32,
-    /// What it is doing.
-    pub used: GpuUse,
-    /// The part of it that belongs to the process tree, where that can be told.
-    pub share: Option<GpuShare>,
 }
 
 /// What is known at the end of a session.
@@ -53,7 +35,7 @@ pub struct Ending {
     pub remarks: Vec<String>,
     /// How well the sampler kept time, since it began: it may be older than the session.
     pub stats: Stats,
-    /// Where the processor time of the tree comes from; told from the beginning.
+    /// The source of the tree's CPU time; known from the beginning.
     pub share_source: Option<String>,
     /// The processor time of the tree.
     pub tree_time: Nanos,

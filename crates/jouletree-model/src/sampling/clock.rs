@@ -1,9 +1,8 @@
-//! Clocks: samples are stamped by the monotonic clock, which nobody can set; anchors tie it to the time of day.
+//! Instants: samples are stamped by the monotonic clock, which cannot be set; anchors tie it to the time of day.
 
 use std::ops::Sub;
 
-use jouletree_model::Nanos;
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use crate::Nanos;
 
 /// The time of day was not set if it moved by fewer nanoseconds than this.
 const LEAST_STEP: u64 = 1_000_000;
@@ -11,14 +10,6 @@ const LEAST_STEP: u64 = 1_000_000;
 /// An instant of the monotonic clock, in nanoseconds since some instant before the machine started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Mono(pub i64);
-
-impl Mono {
-    /// Now.
-    #[inline]
-    pub fn now() -> Mono {
-        Mono(nanos(clock_gettime(ClockId::Monotonic)))
-    }
-}
 
 impl Sub for Mono {
     type Output = Nanos;
@@ -30,23 +21,12 @@ impl Sub for Mono {
 /// One instant by three clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Anchor {
-    /// By the monotonic clock, which stands still while the machine is suspended.
+    /// By the monotonic clock, which stops while the machine is suspended.
     pub mono: Mono,
     /// By the time of day, which can be set.
     pub wall: Nanos,
     /// By the clock that goes on while the machine is suspended.
     pub boot: Nanos,
-}
-
-impl Anchor {
-    /// Now, with the time of day taken between two looks at the monotonic clock.
-    pub fn now() -> Anchor {
-        let before = Mono::now();
-        let wall = Nanos(nanos(clock_gettime(ClockId::Realtime)));
-        let boot = Nanos(nanos(clock_gettime(ClockId::Boottime)));
-        let after = Mono::now();
-        Anchor { mono: Mono(before.0 + (after.0 - before.0) / 2), wall, boot }
-    }
 }
 
 /// What ties the monotonic clock to the time of day over a recording.
@@ -61,7 +41,7 @@ impl Anchors {
         self.anchors.push(anchor);
     }
 
-    /// Forgets those that tell nothing about the time from an instant on.
+    /// Drops the anchors that are not needed for times from an instant on.
     pub fn forget_before(&mut self, at: Mono) {
         let after = self.anchors.partition_point(|anchor| anchor.mono <= at);
         self.anchors.drain(..after.saturating_sub(1));
@@ -83,15 +63,6 @@ impl Anchors {
 
 /// Whether the time of day was set, where it `moved` against the monotonic clock while some time passed. It is slewed by
 /// half a millisecond in a second at most.
-pub(crate) fn was_set(moved: Nanos, passed: Nanos) -> bool {
+pub fn was_set(moved: Nanos, passed: Nanos) -> bool {
     moved.0.unsigned_abs() > LEAST_STEP.max(passed.0.unsigned_abs() / 1000)
-}
-
-/// The processor time of this process, all its threads included.
-pub fn process_time() -> Nanos {
-    Nanos(nanos(clock_gettime(ClockId::ProcessCPUTime)))
-}
-
-fn nanos(time: Timespec) -> i64 {
-    time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec)
 }

@@ -1,10 +1,9 @@
-//! Incidents: what happened while sampling, told once for each change and not for each sample.
+//! Incidents: what happened while sampling, one for each change and not for each sample.
 
 use std::fmt;
 
-use jouletree_model::Nanos;
-
-use crate::Mono;
+use super::Mono;
+use crate::Nanos;
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
