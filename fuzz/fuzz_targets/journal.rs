@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use jouletree_model::sampling::{Batch, Flags, Mono, Quality, Sample, SensorInfo, ShareSample};
 use jouletree_host::Roots;
+use jouletree_model::sampling::{Batch, Flags, Mono, Quality, Sample, SensorInfo, ShareSample};
 use jouletree_model::{Device, DeviceClass, Kind, Nanos};
 use jouletree_run::{JournalWriter, RecordingHeader, RunFolder};
 

@@ -7,9 +7,10 @@ mod common;
 use std::time::Duration;
 
 use jouletree_host::Now;
-use jouletree_meter::{Advance, Counter, Implausible, Probe, ReadError, Sensor, powercap};
+use jouletree_meter::{Probe, ReadError, Sensor, powercap};
 use jouletree_model::Nanos;
 use jouletree_model::sampling::Mono;
+use jouletree_series::{Advance, Counter, Implausible};
 
 use common::{MS, Machine, machine, mono, play, roots, tick_bound, words};
 use fake_powercap::{Layout, Player};

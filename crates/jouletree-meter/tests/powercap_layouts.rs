@@ -8,7 +8,8 @@ use std::fs;
 use std::time::Duration;
 
 use jouletree_host::Roots;
-use jouletree_meter::{Counter, powercap};
+use jouletree_meter::powercap;
+use jouletree_series::Counter;
 
 use common::{MS, machine, mono, roots, tick_bound, usable, words};
 use fake_powercap::{Layout, Player};

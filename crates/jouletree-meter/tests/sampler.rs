@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use jouletree_host::{Now, Roots};
 use jouletree_meter::sampler::{Options, Sampler};
-use jouletree_meter::series::{SeriesBuilder, Why};
 use jouletree_meter::{Sensor, nvml};
 use jouletree_model::Nanos;
 use jouletree_model::sampling::{Flags, Mono, Sample, What};
+use jouletree_series::{SeriesBuilder, Why};
 
 use common::{Machine, machine, tick_bound};
 use fake_powercap::{Layout, Player};

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use jouletree_host::Now;
 use jouletree_meter::sampler::{Options, Sampler, StartError};
-use jouletree_meter::series::{SeriesBuilder, Windows};
 use jouletree_meter::{ReadError, Sensor};
 use jouletree_model::Nanos;
 use jouletree_model::sampling::{Flags, Mono, SensorInfo, What};
+use jouletree_series::{SeriesBuilder, Windows};
 
 use common::machine;
 use fake_powercap::Layout;

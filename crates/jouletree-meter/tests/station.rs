@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use jouletree_host::Roots;
 use jouletree_meter::Sensor;
-use jouletree_meter::series::SeriesBuilder;
 use jouletree_meter::station::{Next, Options, Session, SessionError, Station, Watch};
 use jouletree_model::Nanos;
 use jouletree_model::sampling::{Anchors, Batch, Sample};
+use jouletree_series::SeriesBuilder;
 
 use common::{Machine, machine, tick_bound};
 use fake_powercap::{Layout, Player};

@@ -6,12 +6,12 @@ mod recordings;
 
 use std::fs;
 
-use jouletree_meter::live::Live;
-use jouletree_meter::series::{SeriesBuilder, Windows};
-use jouletree_meter::share::{Increment, Policy, Split, split};
 use jouletree_model::sampling::{Anchor, Anchors, Batch, Incident, Mono, SensorInfo, ShareSample, What};
 use jouletree_model::{DeviceClass, EnergySeries, Joules, Nanos};
 use jouletree_run::{JournalWriter, PowerInput, RunError, RunFolder, read_power, recover};
+use jouletree_series::live::Live;
+use jouletree_series::share::{Increment, Policy, Split, split};
+use jouletree_series::{SeriesBuilder, Windows};
 use proptest::prelude::*;
 use recordings::*;
 

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use jouletree_meter::{Advance, Counter};
 use jouletree_model::sampling::{Anchors, Batch, Flags, Mono, Sample, SensorInfo};
 use jouletree_model::{DeviceClass, Kind, Nanos};
+use jouletree_series::{Advance, Counter};
 
 use crate::wire::smaragdine as wire;
 

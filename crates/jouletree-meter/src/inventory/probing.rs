@@ -1,4 +1,4 @@
-//! Watching sensors for life, with an end: one that hangs takes nobody along.
+//! Liveness probe with a timeout: a hung sensor does not block others.
 
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use jouletree_model::sampling::{Flags, Mono, Sample};
 use jouletree_model::{Nanos, Watts};
+use jouletree_series::{Advance, Counter};
 
+use crate::Sensor;
 use crate::sampler::{Options, Sampler};
-use crate::{Advance, Counter, Sensor};
 
 const PERIOD: Nanos = Nanos(10_000_000);
 

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use jouletree_model::Nanos;
 use jouletree_model::sampling::{Class, Stats};
 
-use super::Parting;
+use super::FinalSensorState;
 
 /// Buckets of lateness: four to each doubling, up to some minutes.
 const BUCKETS: usize = 4 * 40;
@@ -28,8 +28,8 @@ pub(super) struct Shared {
     period: AtomicI64,
     stop: AtomicBool,
     read_now: AtomicBool,
-    wants_partings: AtomicBool,
-    partings: Mutex<Option<Vec<Parting>>>,
+    wants_final_states: AtomicBool,
+    final_states: Mutex<Option<Vec<FinalSensorState>>>,
 }
 
 impl Default for Shared {
@@ -38,8 +38,8 @@ impl Default for Shared {
             period: AtomicI64::new(0),
             stop: AtomicBool::new(false),
             read_now: AtomicBool::new(false),
-            wants_partings: AtomicBool::new(false),
-            partings: Mutex::new(None),
+            wants_final_states: AtomicBool::new(false),
+            final_states: Mutex::new(None),
             wakes: AtomicU64::new(0),
             missed: AtomicU64::new(0),
             overruns: AtomicU64::new(0),
@@ -108,21 +108,21 @@ impl Shared {
     }
 
     /// What is known of the sensors is to be told.
-    pub fn want_partings(&self) {
-        *self.partings.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        self.wants_partings.store(true, Ordering::Release);
+    pub fn want_final_states(&self) {
+        *self.final_states.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.wants_final_states.store(true, Ordering::Release);
     }
 
-    pub fn are_partings_wanted(&self) -> bool {
-        self.wants_partings.load(Ordering::Relaxed) && self.wants_partings.swap(false, Ordering::Acquire)
+    pub fn are_final_states_wanted(&self) -> bool {
+        self.wants_final_states.load(Ordering::Relaxed) && self.wants_final_states.swap(false, Ordering::Acquire)
     }
 
-    pub fn tell_partings(&self, partings: Vec<Parting>) {
-        *self.partings.lock().unwrap_or_else(PoisonError::into_inner) = Some(partings);
+    pub fn publish_final_states(&self, final_states: Vec<FinalSensorState>) {
+        *self.final_states.lock().unwrap_or_else(PoisonError::into_inner) = Some(final_states);
     }
 
-    pub fn take_partings(&self) -> Option<Vec<Parting>> {
-        self.partings.lock().unwrap_or_else(PoisonError::into_inner).take()
+    pub fn take_final_states(&self) -> Option<Vec<FinalSensorState>> {
+        self.final_states.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     pub fn stats(&self) -> Stats {

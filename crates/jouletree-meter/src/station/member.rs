@@ -133,7 +133,7 @@ impl Member {
                 }
             }
         }
-        // Telling the time of many threads is dear.
+        // Reading the CPU time of many threads is expensive.
         if let Some(resources) = resources.as_mut().filter(|resources| resources.is_due(now)) {
             let time = share.cpu_time();
             self.batch.resources.extend(resources.poll(now, share.time().tree(), time));

@@ -37,7 +37,7 @@ const IDLE: Nanos = sampler::Options::LONGEST;
 /// How a station works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Whether to ask the system for the first word on a processor, without which a busy machine makes samples late.
+    /// Whether to request real-time scheduling (SCHED_FIFO), without which a busy machine makes samples late.
     pub realtime: bool,
     /// How many samples wait in a session for somebody to take them before the oldest are dropped. Each takes 24 bytes.
     pub most_waiting: usize,

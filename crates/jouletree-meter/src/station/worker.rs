@@ -17,9 +17,9 @@ use crate::sampler::Sampler;
 
 /// The shortest time between two looks at everything,
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
-/// and how many readings lie between them at least: who wants few readings wants to be disturbed little.
+/// and the least number of readings between them: a session with a long period keeps its overhead small.
 const READINGS_PER_LOOK: u32 = 2;
-/// Who hurries waits for the next update of sensors, but not for so long: slower ones are answered for later.
+/// Maximum wait for a sensor update on an early flush.
 const NEXT_UPDATE: Nanos = Nanos(40_000_000);
 /// Every so many looks what was collected is handed over.
 const LOOKS_PER_BATCH: u32 = 2;

@@ -5,7 +5,7 @@ use jouletree_model::{Device, DeviceClass, Kind};
 use proptest::prelude::*;
 
 use super::*;
-use crate::series::{Whole, Windows};
+use crate::{Whole, Windows};
 
 const PERIOD: Nanos = Nanos(4_000_000);
 

@@ -18,8 +18,8 @@ use std::collections::{BTreeMap, HashSet};
 use jouletree_model::Nanos;
 use jouletree_model::sampling::{Anchor, Anchors, Batch, Mono, SensorInfo, was_set};
 
-use crate::series::still_after;
 use crate::share::{Cut, ShareBook};
+use crate::still_after;
 pub use answer::{Answer, DeviceEnergy};
 use course::Course;
 pub use total::DeviceTotal;

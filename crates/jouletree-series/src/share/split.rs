@@ -1,5 +1,5 @@
-//! The energy of a socket, cut by who used it. Nothing is lost: ours, others', idle and what nobody can tell make what
-//! was measured, in every interval.
+//! The energy of a socket, split by who used it. Nothing is lost: ours, others', idle and unknown make what was measured,
+//! in every interval.
 
 use jouletree_model::sampling::{Mono, ShareSample};
 use jouletree_model::{Joules, Nanos, Watts};
@@ -18,16 +18,17 @@ pub struct Increment {
 /// To whom the energy goes that a machine uses for being switched on.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Policy {
-    /// By the time of the CPUs: idle CPUs' part is idle's and nobody else's. A rule and no measurement: a busy machine's
-    /// standing power goes to who keeps it busy. It needs no knowledge of the machine.
+    /// By CPU time: the part of idle CPUs is idle energy. A rule and no measurement: the static power of a busy machine is
+    /// charged to the processes that keep it busy. It needs no knowledge of the machine.
     #[default]
     Capacity,
-    /// The power of the idle machine is taken off first and is nobody's; the rest goes to who was busy, by time.
+    /// The power of the idle machine is taken off first and is idle energy; the rest is split among busy processes by CPU
+    /// time.
     Dynamic {
         /// The power of the idle machine, given or from [`IdleLearner`](super::IdleLearner).
         idle: Watts,
     },
-    /// Everything goes to who was busy, by time; only when nobody was is it idle's.
+    /// Split among busy processes by CPU time; idle only if none was busy.
     Full,
 }
 
@@ -40,7 +41,7 @@ pub struct Split {
     pub others: Joules,
     /// The monitor's part of the others'.
     pub own: Joules,
-    /// Nobody's: idle CPUs, or the power of the idle machine.
+    /// Idle energy: that of idle CPUs, or the power of the idle machine.
     pub idle: Joules,
     /// That of times of which no share is known.
     pub unknown: Joules,
@@ -52,7 +53,8 @@ impl Split {
         self.ours + self.others + self.idle + self.unknown
     }
 
-    pub(crate) fn add(&mut self, more: Split) {
+    /// Adds the parts of another energy.
+    pub fn add(&mut self, more: Split) {
         self.ours += more.ours;
         self.others += more.others;
         self.own += more.own;

@@ -2,7 +2,7 @@
 
 use jouletree_model::{Device, Kind};
 
-use crate::series::Estimate;
+use crate::Estimate;
 use crate::share::Split;
 
 /// The energy of a window.

@@ -5,7 +5,7 @@ use jouletree_model::{Nanos, TimeRange};
 use super::DeviceEnergy;
 use super::course::Course;
 use super::edge::Edge;
-use crate::series::Estimate;
+use crate::Estimate;
 use crate::share::{ShareBook, Split};
 
 /// A window that is open, or has ended and is not answered.

@@ -7,8 +7,8 @@ use jouletree_model::{Device, DeviceClass, EnergySeries, Joules, Kind, TimeRange
 use proptest::prelude::*;
 
 use super::*;
-use crate::series::{SeriesBuilder, Windows};
 use crate::share::{Increment, Split};
+use crate::{SeriesBuilder, Windows};
 
 const MS: i64 = 1_000_000;
 const PERIOD: Nanos = Nanos(4 * MS);

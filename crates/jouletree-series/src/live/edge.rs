@@ -3,8 +3,8 @@
 
 use jouletree_model::{Joules, Nanos, TimeRange};
 
-use crate::series::{Estimate, Unsure, bridge};
 use crate::share::Split;
+use crate::{Estimate, Unsure, bridge};
 
 /// What was counted from the beginning to an instant.
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,42 +1,69 @@
-//! One sensor on its way from samples to points of energy and to the balance of its device.
+//! The samples of one sensor, worked through once: points of energy, the part of the process tree, the total.
 
-use jouletree_meter::series::{OnWall, Point, SeriesBuilder, WallPoint, Whole};
-use jouletree_meter::share::{Cut, Increment, ShareBook, Split};
 use jouletree_model::sampling::{Anchors, Mono, Sample, SensorInfo};
-use jouletree_model::{EnergySeries, Joules, Nanos};
+use jouletree_model::{Device, EnergySeries, Joules, Nanos};
 
-use super::{Balance, Parts};
-use crate::RunError;
+use crate::share::{Cut, Increment, ShareBook, Split};
+use crate::{Estimate, OnWall, Point, SeriesBuilder, WallPoint, Whole};
 
 /// How far the parts of an energy may be from the whole, by rounding.
 const ROUNDING: f64 = 1e-9;
 
 /// A point of a device's energy, and what of it the tree had used by then.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Charged {
-    pub(super) point: WallPoint,
-    pub(super) ours: Joules,
+pub struct Charged {
+    /// The point.
+    pub point: WallPoint,
+    /// What the tree had used by then.
+    pub ours: Joules,
 }
 
-/// A sensor that is worked through.
-pub(super) struct Meter {
-    pub(super) info: SensorInfo,
-    pub(super) cut: Cut,
+/// The energy of one sensor over a whole recording.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DeviceBalance {
+    /// The energy with its interval.
+    pub energy: Estimate,
+    /// Who used it; `None` for the part of a device.
+    pub parts: Option<Split>,
+    /// How often there was a gap.
+    pub gaps: u64,
+}
+
+/// The parts of an energy do not make the whole: a fault of this program.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("the parts of {device}'s energy are {} J and not {} J; please report this", parts.0, energy.0)]
+pub struct Unbalanced {
+    /// The device.
+    pub device: Device,
+    /// The sum of the parts.
+    pub parts: Joules,
+    /// The whole.
+    pub energy: Joules,
+}
+
+/// One sensor while its samples are worked through.
+#[derive(Debug)]
+pub struct DeviceSeries {
+    /// The sensor.
+    pub info: SensorInfo,
+    /// Whose shares split its energy.
+    pub cut: Cut,
     builder: SeriesBuilder,
     wall: OnWall,
     whole: Whole,
     last: Option<Mono>,
     gap_follows: bool,
-    parts: Parts,
+    parts: Split,
     /// What the tree used so far.
     ours: Joules,
     gaps: u64,
 }
 
-impl Meter {
-    pub(super) fn new(info: SensorInfo, period: Nanos) -> Meter {
+impl DeviceSeries {
+    /// For the samples of a sensor that is read once in a period.
+    pub fn new(info: SensorInfo, period: Nanos) -> DeviceSeries {
         let cut = Cut::of(&info);
-        Meter {
+        DeviceSeries {
             builder: SeriesBuilder::new(&info, period),
             wall: OnWall::default(),
             whole: Whole::of(&info),
@@ -44,18 +71,19 @@ impl Meter {
             cut,
             last: None,
             gap_follows: false,
-            parts: Parts::default(),
+            parts: Split::default(),
             ours: Joules::ZERO,
             gaps: 0,
         }
     }
 
-    pub(super) fn take(&mut self, sample: Sample) {
+    /// Takes a sample of the sensor, later than those before.
+    pub fn take(&mut self, sample: Sample) {
         self.builder.take(sample);
     }
 
-    /// The points that are final; their energy is cut by what was told of sockets and GPUs.
-    pub(super) fn finished(&mut self, anchors: &Anchors, sockets: &ShareBook, gpus: &ShareBook) -> Vec<Charged> {
+    /// The points that are final; their energy is split by the shares of sockets and GPUs.
+    pub fn finished(&mut self, anchors: &Anchors, sockets: &ShareBook, gpus: &ShareBook) -> Vec<Charged> {
         let (points, gaps) = self.builder.finished();
         self.gaps += gaps as u64;
         let points: Vec<Point> = points.collect();
@@ -64,12 +92,12 @@ impl Meter {
     }
 
     /// The last instant before the points that are not final; `None` where nothing is known or nothing follows.
-    pub(super) fn open_since(&self) -> Option<Mono> {
+    pub fn open_since(&self) -> Option<Mono> {
         self.last.filter(|_| !self.gap_follows)
     }
 
     /// The last points.
-    pub(super) fn end(&mut self, anchors: &Anchors, sockets: &ShareBook, gpus: &ShareBook) -> Vec<Charged> {
+    pub fn end(&mut self, anchors: &Anchors, sockets: &ShareBook, gpus: &ShareBook) -> Vec<Charged> {
         let fresh = SeriesBuilder::new(&self.info, Nanos(0));
         let builder = std::mem::replace(&mut self.builder, fresh);
         self.gaps += builder.gaps().len() as u64;
@@ -80,27 +108,14 @@ impl Meter {
     }
 
     /// The balance of a recording of this length. Its parts make the whole, or something is wrong with this program.
-    pub(super) fn balance(self, length: Nanos) -> Result<Balance, RunError> {
-        let estimate = self.whole.estimate(length);
-        let Parts { ours, others, idle, unknown, .. } = self.parts;
-        let (energy, sum) = (estimate.joules.0, ours.0 + others.0 + idle.0 + unknown.0);
-        if self.cut != Cut::Part && (sum - energy).abs() > ROUNDING * energy + ROUNDING * 1e-3 {
-            let device = &self.info.device;
-            let problem =
-                format!("the parts of {device}'s energy are {sum} J and not {energy} J; please report this");
-            return Err(RunError::Inconsistent(problem));
+    pub fn balance(&self, length: Nanos) -> Result<DeviceBalance, Unbalanced> {
+        let energy = self.whole.clone().estimate(length);
+        let is_whole = self.cut != Cut::Part;
+        let (whole, sum) = (energy.joules, self.parts.total());
+        if is_whole && (sum.0 - whole.0).abs() > ROUNDING * whole.0 + ROUNDING * 1e-3 {
+            return Err(Unbalanced { device: self.info.device.clone(), parts: sum, energy: whole });
         }
-        Ok(Balance {
-            parts: (self.cut != Cut::Part).then_some(self.parts),
-            device: self.info.device,
-            domain: self.info.domain,
-            kind: self.info.kind,
-            energy: estimate.joules,
-            low: estimate.low,
-            high: estimate.high,
-            coverage: estimate.coverage,
-            gaps: self.gaps,
-        })
+        Ok(DeviceBalance { energy, parts: is_whole.then_some(self.parts), gaps: self.gaps })
     }
 
     fn count(&mut self, mut points: Vec<WallPoint>, sockets: &ShareBook, gpus: &ShareBook) -> Vec<Charged> {
@@ -123,20 +138,17 @@ impl Meter {
         charged.collect()
     }
 
-    /// Cuts increments, and says what of each was the tree's.
+    /// Splits increments; gives the tree's part of each.
     fn cut(&mut self, increments: &[Increment], sockets: &ShareBook, gpus: &ShareBook) -> Vec<Joules> {
         let split = self.cut.split(increments, sockets, gpus);
         // Summed by stretches first: one long sum of a day's samples would lose digits.
-        let sum = |part: fn(&Split) -> Joules| split.iter().map(part).sum::<Joules>();
-        self.parts.ours += sum(|split| split.ours);
-        self.parts.others += sum(|split| split.others);
-        self.parts.idle += sum(|split| split.idle);
-        self.parts.unknown += sum(|split| split.unknown);
-        self.parts.own += sum(|split| split.own);
-        // A GPU that does not tell who uses it is taken to work for the tree; a processor never does so for one alone.
+        let mut sum = Split::default();
+        split.iter().for_each(|parts| sum.add(*parts));
+        self.parts.add(sum);
+        // A GPU whose driver does not report its processes is charged to the tree; a processor never serves one tree alone.
         let is_gpu = matches!(self.cut, Cut::Gpu(_));
         let ours = split.iter().map(|split| if is_gpu { split.ours + split.unknown } else { split.ours });
-        // A share that a damaged file tells may be anything; energy only grows.
+        // A share in a damaged file may be any number; energy only grows.
         ours.map(|Joules(ours)| Joules(if ours.is_finite() { ours.max(0.0) } else { 0.0 })).collect()
     }
 }

@@ -1,11 +1,11 @@
-//! What was told of shares lately: of each socket, or of each GPU.
+//! The recent shares of each socket, or of each GPU.
 
 use std::collections::BTreeMap;
 
 use jouletree_model::Nanos;
 use jouletree_model::sampling::{GpuSample, Mono, ShareSample};
 
-/// What a GPU tells about processes is about its last second.
+/// What a GPU reports of processes covers its last second.
 const GPU_LOOKS_BACK: Nanos = Nanos(1_000_000_000);
 
 /// The shares of each socket, or of each GPU, by its number.
@@ -15,17 +15,17 @@ pub struct ShareBook {
     heard: BTreeMap<u32, Mono>,
 }
 
-/// What tells a share.
+/// A sample that reports a share.
 pub trait Tells {
     /// The number of the socket or GPU, and the instant.
     fn place(&self) -> (u32, Mono);
 
-    /// The share since `before`, the last time that this one was heard of.
+    /// The share since `before`, the time of its last report.
     fn share(&self, before: Option<Mono>) -> Option<ShareSample>;
 }
 
 impl ShareBook {
-    /// Notes what is told. Time that does not go on is damage: no instant is counted twice.
+    /// Takes a sample. One that is not later than the one before is damage: no instant is counted twice.
     pub fn note(&mut self, told: &impl Tells) {
         let (number, at) = told.place();
         let before = self.heard.get(&number).copied();
@@ -49,12 +49,12 @@ impl ShareBook {
         self.by_number.get(&number).map_or(&[], Vec::as_slice)
     }
 
-    /// When this one was last heard of, whether it could tell or not.
+    /// When it last reported, with a share or without.
     pub fn heard(&self, number: u32) -> Option<Mono> {
         self.heard.get(&number).copied()
     }
 
-    /// When any was last heard of.
+    /// When any last reported.
     pub fn reached(&self) -> Option<Mono> {
         self.heard.values().max().copied()
     }
@@ -75,7 +75,7 @@ impl Tells for GpuSample {
         (self.gpu, self.at)
     }
 
-    /// A GPU does not tell what it uses while nothing runs on it: what is not ours is the others'.
+    /// A GPU does not report its idle share: what is not ours is the others'.
     fn share(&self, before: Option<Mono>) -> Option<ShareSample> {
         let ours = self.share?.share;
         let back = Mono(self.at.0.saturating_sub(GPU_LOOKS_BACK.0));

@@ -1,4 +1,4 @@
-//! Whose shares cut the energy of a sensor.
+//! Whose shares split the energy of a sensor.
 
 use jouletree_model::DeviceClass;
 use jouletree_model::sampling::SensorInfo;
@@ -13,7 +13,7 @@ pub enum Cut {
     Socket(u32),
     /// Those of the tree in what a GPU does.
     Gpu(u32),
-    /// Nothing tells who uses a whole machine's energy.
+    /// It is not known who uses a whole machine's energy.
     Untold,
     /// The part of a device is not cut.
     Part,

@@ -1,4 +1,8 @@
-//! From samples to energy over time, and to the energy of a window with its bounds.
+//! From samples to energy over time: series, windows with their uncertainty, energy split by shares.
+//!
+//! Pure computation on the vocabulary of `jouletree-model`: no sensor, no file and no clock is read here. [`Counter`] makes
+//! an ever-growing count of raw readings; [`share`] splits energy among a process tree, others and idle CPUs; [`live`] keeps
+//! the last seconds of a recording and answers questions about windows; [`DeviceSeries`] works through a whole recording.
 //!
 //! [`SeriesBuilder`] makes an [`EnergySeries`](jouletree_model::EnergySeries) of one sensor's samples. What it keeps
 //! are **changes** of the count: a counter moves at its own tick, and a reading that equals the one before says only
@@ -14,13 +18,17 @@
 //!
 //! There is a **gap**, in which nothing is known, where a reading failed, where the count moved as it cannot have, where
 //! a stall is longer than the counter's range allows, where the machine was suspended, where the time of day was set, and
-//! where a counter that never rests stood still. Energy that is computed from readings of power has a gap where the
+//! where an always-on counter was stuck. Energy that is computed from readings of power has a gap where the
 //! reader was late. The energy in a gap is not in the series.
 //!
 //! [`Windows`] gives the energy of a window with an interval that holds it in 95 of 100 cases, and [`Whole`] that of a
 //! recording that is too long to be kept: the builder hands out its points as it goes.
 
 mod builder;
+mod charge;
+mod counter;
+pub mod live;
+pub mod share;
 mod stillness;
 mod wall;
 mod whole;
@@ -30,13 +38,15 @@ use jouletree_model::Nanos;
 use jouletree_model::sampling::SensorInfo;
 
 pub use builder::{Gap, Point, SeriesBuilder, Why};
+pub use charge::{Charged, DeviceBalance, DeviceSeries, Unbalanced};
+pub use counter::{Advance, Counter, Implausible};
 pub use stillness::Stillness;
 pub use wall::{OnWall, WallPoint};
 pub use whole::Whole;
 pub use windows::{Estimate, Windows};
 pub(crate) use windows::{Unsure, bridge};
 
-/// The least time after which a count that stands still does so for a reason.
+/// The least threshold for a count that does not change.
 const STILL: Nanos = Nanos(250_000_000);
 /// A sensor that is updated seldom is given so many of its periods.
 const STILL_PERIODS: i64 = 4;
@@ -46,7 +56,7 @@ const COURSE: Nanos = Nanos(20_000_000);
 /// A sensor that is updated or read seldom is given so many of its periods.
 const COURSE_PERIODS: i64 = 4;
 
-/// When a count stands still for longer than this, a counter that never rests is frozen, and whatever may rest does.
+/// Threshold for a count that does not change: after it an always-on counter is stuck, and others are idle.
 pub(crate) fn still_after(info: &SensorInfo) -> Nanos {
     Nanos(info.period.0.saturating_mul(STILL_PERIODS)).max(STILL)
 }

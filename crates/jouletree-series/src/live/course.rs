@@ -10,8 +10,8 @@ use jouletree_model::{EnergySeries, Joules, Nanos, TimeRange, Watts};
 
 use super::edge::{Edge, Sums};
 use super::{BEGINNING, DeviceTotal};
-use crate::series::{OnWall, Point, SeriesBuilder, Unsure, WallPoint};
 use crate::share::{Cut, Increment, ShareBook, Split};
+use crate::{OnWall, Point, SeriesBuilder, Unsure, WallPoint};
 
 /// So many stretches are kept however old they are: an edge needs its neighbours.
 const FEWEST: usize = 4;
