@@ -46,5 +46,5 @@ pub use spreadsheet::in_spreadsheet;
 pub use time_base::{BaseOrigin, Marker, TimeBase};
 pub use timeline::{Part, PartKind, Stretch, Timeline};
 pub use trace::{ReadCount, Trace, TraceSource};
-pub use units::{Joules, Nanos, TimeRange, Watts};
+pub use units::{GramsPerKwh, Joules, Nanos, TimeRange, Watts};
 pub use warning::Warning;

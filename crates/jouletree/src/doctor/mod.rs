@@ -22,7 +22,7 @@ const A_WHILE: Nanos = Nanos(1_000_000_000);
 
 /// Runs the command.
 pub fn run(arguments: &DoctorArgs) -> Result<Outcome> {
-    let sources = arguments.meters.sources();
+    let sources = arguments.meters.sources(&crate::carbon::model_settings());
     let inventory = Inventory::take(&sources);
     let required = arguments.meters.check(&inventory);
     let mut diagnosis = Diagnosis {
