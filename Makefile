@@ -131,6 +131,8 @@ licences: toolchain python
 	$(PYTHON) tools/check_licences.py --self-test
 	$(PYTHON) tools/check_licences.py
 	$(PYTHON) tools/check_dependencies_doc.py
+	$(PYTHON) tools/check_architecture.py --self-test
+	$(PYTHON) tools/check_architecture.py
 
 .PHONY: text
 text:

@@ -1,4 +1,5 @@
-//! The vocabulary that every other crate speaks: units, time, devices, operations, events, power, footprints.
+//! The vocabulary that every other crate speaks: units, time, devices, operations, events, samples, power,
+//! footprints.
 //!
 //! Plain data with its invariants and nothing else: no files, no formats, no algorithms beyond what keeps a
 //! value well formed. Data flows through these types in one direction, from meters and traces to footprints.
@@ -19,6 +20,7 @@ mod program;
 mod provenance;
 mod redact;
 mod sampled;
+pub mod sampling;
 mod spreadsheet;
 mod time_base;
 mod timeline;
@@ -46,5 +48,5 @@ pub use spreadsheet::in_spreadsheet;
 pub use time_base::{BaseOrigin, Marker, TimeBase};
 pub use timeline::{Part, PartKind, Stretch, Timeline};
 pub use trace::{ReadCount, Trace, TraceSource};
-pub use units::{Joules, Nanos, TimeRange, Watts};
+pub use units::{GramsPerKwh, Joules, Nanos, TimeRange, Watts};
 pub use warning::Warning;

@@ -4,7 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use fake_powercap::{Fake, LONGEST_TICK, Layout, Script};
-use jouletree_meter::{Advance, Counter, Found, Mono, Roots, Sensor, powercap};
+use jouletree_host::Roots;
+use jouletree_meter::{Found, Sensor, powercap};
+use jouletree_model::sampling::Mono;
+use jouletree_series::{Advance, Counter};
 use tempfile::TempDir;
 
 pub const MS: Duration = Duration::from_millis(1);

@@ -3,12 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use jouletree_meter::nvml::{GpuShare, GpuUse, ShareBasis};
-use jouletree_meter::resources::ResourceSample;
-use jouletree_meter::sampler::{Flags, Incident, Sample, Stats, What};
-use jouletree_meter::share::ShareSample;
-use jouletree_meter::station::{Batch, Ending, GpuSample};
-use jouletree_meter::{Anchor, Bounds, Mono, Quality, Roots, SensorInfo};
+use jouletree_host::Roots;
+use jouletree_model::sampling::{
+    Anchor, Batch, Bounds, Ending, Flags, GpuSample, GpuShare, GpuUse, Incident, Mono, Quality, ResourceSample,
+    Sample, SensorInfo, ShareBasis, ShareSample, Stats, What,
+};
 use jouletree_model::{Device, DeviceClass, Kind, Nanos};
 use jouletree_run::{Exit, JournalWriter, RecordingHeader, RunFolder};
 

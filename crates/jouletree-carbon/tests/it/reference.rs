@@ -10,8 +10,9 @@ use jouletree_carbon::{
     Embodied, Epoch, Equivalents, Facility, Factors, Impact, Intensity, Place, chain, forecast,
     forecast_intensity, sci,
 };
-use jouletree_meter::{Advance, Counter, Mono, Quality, SensorInfo};
+use jouletree_model::sampling::{Mono, Quality, SensorInfo};
 use jouletree_model::{Device, DeviceClass, Joules, Kind, Nanos, Watts};
+use jouletree_series::{Advance, Counter};
 use serde_json::Value;
 
 /// How near an answer must be, relative to its size.

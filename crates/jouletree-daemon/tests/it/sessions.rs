@@ -7,13 +7,13 @@ use std::collections::HashMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Busy, Cuttable, Daemon, MS, listen, lost, machine, rest, samples, until};
 use jouletree_daemon::client::{Address, Client};
 use jouletree_daemon::wire::v1;
-
-use jouletree_meter::sampler::Sample;
-use jouletree_meter::station::{Batch, Feed, Next, Watch};
+use jouletree_meter::station::{Feed, Next, Watch};
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{Batch, Sample};
+
+use common::{Busy, Cuttable, Daemon, MS, listen, lost, machine, rest, samples, until};
 
 const SECOND: Duration = Duration::from_secs(1);
 

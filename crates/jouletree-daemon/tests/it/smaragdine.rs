@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use common::{Busy, Daemon};
 use jouletree_daemon::wire::smaragdine::sampler_client::SamplerClient;
 use jouletree_daemon::wire::smaragdine::{DataSet, NvmlReading, ReadRequest, StartRequest, StopRequest};
 use jouletree_daemon::{Config, SmaragdineConfig};
-use jouletree_meter::Roots;
+use jouletree_host::Roots;
+
+use common::{Busy, Daemon};
 use prost::Message;
 use tonic::Code;
 use tonic::transport::Channel;

@@ -2,13 +2,11 @@
 
 use jouletree_daemon::nonsense::read_everything;
 use jouletree_daemon::wire::{WireError, pack, unpack, v1};
-use jouletree_meter::nvml::{GpuShare, GpuUse, ShareBasis};
-use jouletree_meter::resources::ResourceSample;
-use jouletree_meter::sampler::{Flags, Incident, Sample, What};
-use jouletree_meter::share::ShareSample;
-use jouletree_meter::station::{Batch, GpuSample};
-use jouletree_meter::{Anchor, Mono};
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{
+    Anchor, Batch, Flags, GpuSample, GpuShare, GpuUse, Incident, Mono, ResourceSample, Sample, ShareBasis,
+    ShareSample, What,
+};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

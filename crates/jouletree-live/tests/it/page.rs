@@ -5,11 +5,10 @@ use test_support::prometheus;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use jouletree_carbon::Intensity;
-use jouletree_live::{Aliases, Board, Endpoint, Snapshot};
-use jouletree_meter::live::DeviceTotal;
-use jouletree_meter::share::Split;
-use jouletree_model::{Device, DeviceClass, Joules, Kind, Nanos, Watts};
+use jouletree_live::{Aliases, Board, CarbonIntensity, Endpoint, Snapshot};
+use jouletree_model::{Device, DeviceClass, GramsPerKwh, Joules, Kind, Nanos, Watts};
+use jouletree_series::live::DeviceTotal;
+use jouletree_series::share::Split;
 
 /// A machine of which everything is known.
 fn everything() -> Snapshot {
@@ -38,7 +37,7 @@ fn everything() -> Snapshot {
         has_parts: true,
         lost_samples: 0,
         own_time: Nanos(1_000_000),
-        intensity: Some(Intensity::given(331.0)),
+        intensity: Some(CarbonIntensity { value: GramsPerKwh(331.0), source: "given by the user".to_owned() }),
     }
 }
 

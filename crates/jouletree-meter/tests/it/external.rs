@@ -7,8 +7,10 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use jouletree_host::Now;
 use jouletree_meter::external::{ExternalMeter, Place};
-use jouletree_meter::{Anchor, ReadError, Reading, Sensor};
+use jouletree_meter::{ReadError, Reading, Sensor};
+use jouletree_model::sampling::Anchor;
 use jouletree_model::{Kind, PowerUnit};
 
 fn meter(place: &str) -> ExternalMeter {

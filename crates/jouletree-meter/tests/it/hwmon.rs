@@ -7,9 +7,12 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::thread::sleep;
 
-use common::{MS, roots, usable, words};
-use jouletree_meter::{Mono, ReadError, hwmon};
+use jouletree_host::Now;
+use jouletree_meter::{ReadError, hwmon};
 use jouletree_model::Kind;
+use jouletree_model::sampling::Mono;
+
+use common::{MS, roots, usable, words};
 
 /// A chip with its files, on a bus at an address.
 fn chip(root: &Path, number: u32, address: &str, files: &[(&str, &str)]) {

@@ -3,8 +3,10 @@
 use std::fs;
 use std::time::Duration;
 
+use jouletree_host::{Now, Roots};
+use jouletree_meter::Sensor;
 use jouletree_meter::model::{Given, MeasuredPair, find};
-use jouletree_meter::{Mono, Roots, Sensor};
+use jouletree_model::sampling::Mono;
 use jouletree_model::{Kind, Watts};
 use tempfile::TempDir;
 

@@ -4,9 +4,10 @@ use test_support::powercap as common;
 
 use std::time::Duration;
 
+use jouletree_series::{Advance, Counter};
+
 use common::{MS, machine, play, tick_bound};
 use fake_powercap::Layout;
-use jouletree_meter::{Advance, Counter};
 use proptest::prelude::*;
 
 #[test]

@@ -4,10 +4,14 @@ use test_support::powercap as common;
 
 use std::time::Duration;
 
+use jouletree_host::Now;
+use jouletree_meter::{Probe, ReadError, Sensor, powercap};
+use jouletree_model::Nanos;
+use jouletree_model::sampling::Mono;
+use jouletree_series::{Advance, Counter, Implausible};
+
 use common::{MS, Machine, machine, mono, play, roots, tick_bound, words};
 use fake_powercap::{Layout, Player};
-use jouletree_meter::{Advance, Counter, Implausible, Mono, Probe, ReadError, Sensor, powercap};
-use jouletree_model::Nanos;
 
 /// The first reading that is neither a beginning nor an advance.
 fn first_gap(said: &[Advance]) -> Option<Implausible> {

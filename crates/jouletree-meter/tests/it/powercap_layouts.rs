@@ -5,9 +5,12 @@ use test_support::powercap as common;
 use std::fs;
 use std::time::Duration;
 
+use jouletree_host::Roots;
+use jouletree_meter::powercap;
+use jouletree_series::Counter;
+
 use common::{MS, machine, mono, roots, tick_bound, usable, words};
 use fake_powercap::{Layout, Player};
-use jouletree_meter::{Counter, Roots, powercap};
 
 #[test]
 fn zones_are_known_by_their_names() {

@@ -5,12 +5,15 @@ use test_support::powercap as common;
 
 use std::time::{Duration, Instant};
 
+use jouletree_host::{Now, Roots};
+use jouletree_meter::sampler::{Options, Sampler};
+use jouletree_meter::{Sensor, nvml};
+use jouletree_model::Nanos;
+use jouletree_model::sampling::{Flags, Mono, Sample, What};
+use jouletree_series::{SeriesBuilder, Why};
+
 use common::{Machine, machine, tick_bound};
 use fake_powercap::{Layout, Player};
-use jouletree_meter::sampler::{Flags, Options, Sample, Sampler, What};
-use jouletree_meter::series::{SeriesBuilder, Why};
-use jouletree_meter::{Mono, Roots, Sensor, nvml};
-use jouletree_model::Nanos;
 use punctual::punctually;
 
 const MS: i64 = 1_000_000;

@@ -6,12 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use jouletree_host::Now;
+use jouletree_meter::sampler::{Options, Sampler, StartError};
+use jouletree_meter::{ReadError, Sensor};
+use jouletree_model::Nanos;
+use jouletree_model::sampling::{Flags, Mono, SensorInfo, What};
+use jouletree_series::{SeriesBuilder, Windows};
+
 use common::machine;
 use fake_powercap::Layout;
-use jouletree_meter::sampler::{Flags, Options, Sampler, StartError, What};
-use jouletree_meter::series::{SeriesBuilder, Windows};
-use jouletree_meter::{Mono, ReadError, Sensor, SensorInfo};
-use jouletree_model::Nanos;
 use punctual::punctually;
 
 #[test]

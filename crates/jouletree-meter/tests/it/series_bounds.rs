@@ -4,12 +4,13 @@ use test_support::powercap as common;
 
 use std::time::Duration;
 
+use jouletree_meter::Sensor;
+use jouletree_model::sampling::{Anchor, Anchors, Flags, Mono, Sample, SensorInfo};
+use jouletree_model::{EnergySeries, Nanos};
+use jouletree_series::{Estimate, Implausible, SeriesBuilder, Why, Windows};
+
 use common::{MS, Machine, machine};
 use fake_powercap::Layout;
-use jouletree_meter::sampler::{Flags, Sample};
-use jouletree_meter::series::{Estimate, SeriesBuilder, Why, Windows};
-use jouletree_meter::{Anchor, Anchors, Implausible, Mono, Sensor, SensorInfo};
-use jouletree_model::{EnergySeries, Nanos};
 
 /// Numbers that look random and are the same for the same seed.
 struct Dice(u64);
@@ -192,7 +193,7 @@ fn changes_alone_carry_all_the_energy() {
     let mut machine = machine(Layout::OneSocket, "start 0.2s before wrap\npackage-0: square 5W to 95W every 7ms");
     let mut sensor = machine.sensor("cpu:0", None);
     let mut builder = SeriesBuilder::new(sensor.info(), Nanos(250_000));
-    let mut counter = jouletree_meter::Counter::new(sensor.info());
+    let mut counter = jouletree_series::Counter::new(sensor.info());
     let mut readings = 0_u32;
     while machine.fake.now() < 1000 * MS {
         let sample = sample(&machine, sensor.as_mut());

@@ -4,9 +4,10 @@ use crate::worker;
 
 use std::time::Duration;
 
+use jouletree_host::{Now, Roots};
 use jouletree_meter::resources::ResourceLog;
 use jouletree_meter::share::{ShareMeter, Source, Tree, TreeTime};
-use jouletree_meter::{Mono, Roots};
+use jouletree_model::sampling::Mono;
 use punctual::punctually;
 use worker::Worker;
 

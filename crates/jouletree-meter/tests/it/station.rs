@@ -6,13 +6,15 @@ use test_support::powercap as common;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
+use jouletree_host::Roots;
+use jouletree_meter::Sensor;
+use jouletree_meter::station::{Next, Options, Session, SessionError, Station, Watch};
+use jouletree_model::Nanos;
+use jouletree_model::sampling::{Anchors, Batch, Sample};
+use jouletree_series::SeriesBuilder;
+
 use common::{Machine, machine, tick_bound};
 use fake_powercap::{Layout, Player};
-use jouletree_meter::sampler::Sample;
-use jouletree_meter::series::SeriesBuilder;
-use jouletree_meter::station::{Batch, Next, Options, Session, SessionError, Station, Watch};
-use jouletree_meter::{Anchors, Roots, Sensor};
-use jouletree_model::Nanos;
 use punctual::punctually;
 
 const MS: Nanos = Nanos(1_000_000);

@@ -4,14 +4,12 @@ use test_support::recordings;
 
 use std::fs;
 
-use jouletree_meter::live::Live;
-use jouletree_meter::sampler::{Incident, What};
-use jouletree_meter::series::{SeriesBuilder, Windows};
-use jouletree_meter::share::{Increment, Policy, ShareSample, Split, split};
-use jouletree_meter::station::Batch;
-use jouletree_meter::{Anchor, Anchors, Mono, SensorInfo};
+use jouletree_model::sampling::{Anchor, Anchors, Batch, Incident, Mono, SensorInfo, ShareSample, What};
 use jouletree_model::{DeviceClass, EnergySeries, Joules, Nanos};
 use jouletree_run::{JournalWriter, PowerInput, RunError, RunFolder, read_power, recover};
+use jouletree_series::live::Live;
+use jouletree_series::share::{Increment, Policy, Split, split};
+use jouletree_series::{SeriesBuilder, Windows};
 use proptest::prelude::*;
 use recordings::*;
 

@@ -7,8 +7,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use jouletree_meter::SensorInfo;
+use jouletree_model::sampling::SensorInfo;
 use jouletree_run::{Exit, OURS, Recording, RunError, RunFolder, recover};
+
 use recordings::*;
 
 const FILES: [&str; 7] = ["anchors", "batches", "gpus", "incidents", "resources", "samples", "shares"];

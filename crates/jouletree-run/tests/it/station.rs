@@ -5,11 +5,13 @@ use test_support::powercap as common;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use jouletree_host::Roots;
+use jouletree_meter::station::{Next, Options, Station, Watch};
+use jouletree_meter::{Sensor, powercap};
+use jouletree_run::{Exit, JournalWriter, RecordingHeader};
+
 use common::{Machine, machine, roots, tick_bound};
 use fake_powercap::{Layout, Player};
-use jouletree_meter::station::{Next, Options, Station, Watch};
-use jouletree_meter::{Roots, Sensor, powercap};
-use jouletree_run::{Exit, JournalWriter, RecordingHeader};
 
 #[test]
 fn a_program_is_recorded() {

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
+use jouletree_host::Now;
+
 use common::*;
 use fake_powercap::{Fake, LONGEST_TICK, Layout, Player, Script};
 use rustix::process::{Pid, Signal, kill_process};
@@ -248,7 +250,7 @@ fn a_gpu_that_hangs_or_is_lost_holds_up_nobody() {
     for (what, gpu) in [("hang", hang), ("lost", lost)] {
         let (shown, tick) = seen(|| {
             let machine = Machine::playing("package-0: 60W");
-            let start_mono_ns = Some(jouletree_meter::Mono::now().0);
+            let start_mono_ns = Some(jouletree_model::sampling::Mono::now().0);
             let script = fake_nvml::Script { gpu: vec![gpu.clone()], start_mono_ns, ..Default::default() };
             fake_nvml::install(machine.folder.path(), &script).unwrap();
             let ran = machine.recorded(&["--", "sleep", "3"]);
@@ -285,7 +287,7 @@ fn who_is_told_to_end_passes_it_on_and_finishes() {
 #[test]
 fn a_recorder_that_is_stopped_for_a_while_loses_nothing() {
     let machine = Machine::playing("package-0: 40W");
-    let start_mono_ns = Some(jouletree_meter::Mono::now().0);
+    let start_mono_ns = Some(jouletree_model::sampling::Mono::now().0);
     let script = fake_nvml::Script { gpu: vec![fake_nvml::Gpu::default()], start_mono_ns, ..Default::default() };
     fake_nvml::install(machine.folder.path(), &script).unwrap();
     let mut running = Running(machine.record(&["--", "sleep", "4"]).stderr(Stdio::null()).spawn().unwrap());

@@ -16,10 +16,11 @@ use std::time::{Duration, Instant};
 use fake_powercap::{Fake, LONGEST_TICK, Layout, Player};
 use jouletree_daemon::client::{Address, Client, RemoteSession};
 use jouletree_daemon::{Config, ServeError, Ways, serve_until};
-use jouletree_meter::sampler::Sample;
-use jouletree_meter::station::{Batch, Feed, Next, Options, Station, Watch};
-use jouletree_meter::{Roots, Sensor, powercap};
+use jouletree_host::Roots;
+use jouletree_meter::station::{Feed, Next, Options, Station, Watch};
+use jouletree_meter::{Sensor, powercap};
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{Batch, Sample};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 

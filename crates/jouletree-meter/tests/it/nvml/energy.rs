@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use fake_nvml::{Gpu, Power};
-use jouletree_meter::{Mono, Reading, Sensor};
+use jouletree_host::Now;
+use jouletree_meter::{Reading, Sensor};
+use jouletree_model::sampling::Mono;
 use jouletree_model::{Kind, Nanos};
 use punctual::punctually;
 

@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use fake_nvml::{Gpu, Hang, Power, Script};
+use jouletree_host::{Now, Roots};
 use jouletree_meter::slow::{DEADLINE, Deadlined};
-use jouletree_meter::{ReadError, Roots, Sensor, nvml};
+use jouletree_meter::{ReadError, Sensor, nvml};
 use punctual::punctually;
 
 use super::{Machine, until};
@@ -58,7 +59,7 @@ fn hangs_and_goes_on() {
     assert!(matches!(late, ReadError::Late(time) if time > DEADLINE), "{late}");
     let after = until(&mut read, Result::is_ok).unwrap();
     assert!(longest < Duration::from_millis(50), "a reading took {longest:?}");
-    assert!(machine.seconds(jouletree_meter::Mono::now()) >= 1.8);
+    assert!(machine.seconds(jouletree_model::sampling::Mono::now()) >= 1.8);
     // At least 100 W during 0.3 s.
     assert!(after - before > 30_000_000, "{} µJ", after - before);
 }

@@ -9,8 +9,10 @@ mod usage;
 use std::time::{Duration, Instant};
 
 use fake_nvml::{Gpu, Script};
-use jouletree_meter::{Found, Mono, Roots, Sensor, Unusable, nvml};
+use jouletree_host::{Now, Roots};
+use jouletree_meter::{Found, Sensor, Unusable, nvml};
 use jouletree_model::Nanos;
+use jouletree_model::sampling::Mono;
 use tempfile::TempDir;
 
 /// A machine with scripted GPUs; its script starts when it is made.

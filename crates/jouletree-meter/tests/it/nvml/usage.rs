@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use fake_nvml::{Busy, Gpu};
-use jouletree_meter::ReadError;
-use jouletree_meter::nvml::{self, GpuShare, GpuUse, ShareBasis};
+use jouletree_meter::{ReadError, nvml};
+use jouletree_model::sampling::{GpuShare, GpuUse, ShareBasis};
 
 use super::Machine;
 
