@@ -1,7 +1,6 @@
 //! What formats that show time have in common: where time begins, which devices there are, and the check that the charges
 //! of events sum up to the footprint.
 
-use indexmap::IndexMap;
 use jouletree_account::Metered;
 use jouletree_model::{Device, Footprint, Joules, Nanos, OpId, Trace};
 use jouletree_run::MeteredSeries;
@@ -18,20 +17,20 @@ pub(super) struct Track<'a> {
 
 /// A track for each device with lanes or power, those of the trace first.
 pub(super) fn tracks<'a>(trace: &'a Trace, power: &'a [MeteredSeries]) -> Vec<Track<'a>> {
-    let track = |device: &'a Device| Track { device, lanes: Vec::new(), power: None };
-    let mut tracks: IndexMap<&Device, Track<'a>> =
-        trace.devices.iter().map(|device| (device, track(device))).collect();
-    for (number, lane) in trace.lanes.iter().enumerate() {
-        if let Some((_, track)) = tracks.get_index_mut(lane.device()) {
-            track.lanes.push(number);
+    let wholes = || power.iter().filter(|metered| metered.domain.is_none());
+    let mut tracks: Vec<Track<'a>> = (trace.devices.iter().enumerate())
+        .map(|(number, device)| {
+            let lanes = trace.lanes.iter().enumerate().filter(|(_, lane)| lane.device() == number);
+            let lanes = lanes.map(|(lane, _)| lane).collect();
+            Track { device, lanes, power: wholes().find(|metered| metered.device == *device) }
+        })
+        .collect();
+    for metered in wholes() {
+        if !tracks.iter().any(|track| *track.device == metered.device) {
+            tracks.push(Track { device: &metered.device, lanes: Vec::new(), power: Some(metered) });
         }
     }
-    for metered in power.iter().filter(|metered| metered.domain.is_none()) {
-        let track = tracks.entry(&metered.device).or_insert_with(|| track(&metered.device));
-        // Of several series for one device the first counts.
-        track.power.get_or_insert(metered);
-    }
-    tracks.into_values().collect()
+    tracks
 }
 
 /// The power of whole devices, as accounting takes it.

@@ -143,9 +143,9 @@ fn errors_name_file_line_and_column_and_write_nothing() {
             assert!(ran.code == 1 && ran.stderr.starts_with("error: "), "{open}: {} {}", ran.code, ran.stderr);
         }
     }
-    for long in ["x and ", "x < ", "x = ", "x ** 2 and "] {
+    for (number, long) in ["x and ", "x < ", "x = ", "x ** 2 and "].into_iter().enumerate() {
         let flat = files.write("long.py", format!("x = {}1\n", long.repeat(10_000)));
-        let ran = run(["patch", &flat, "-o", &files.path(&format!("long-{}.py", long.len()))]);
+        let ran = run(["patch", &flat, "-o", &files.path(&format!("long-{number}.py"))]);
         assert_eq!(ran.code, 0, "{long}: {}", ran.stderr);
     }
     let missing = run(["patch", &files.path("none.py")]);
