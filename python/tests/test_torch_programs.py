@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import signal
@@ -37,6 +38,8 @@ def test_compiled_models(tmp_path, level):
     paths = result.modules if level == "op" else {span["op"] for span in result.spans}
     assert "Net" in paths
     assert "global hooks" not in result.err
+    if importlib.util.find_spec("torch._dynamo.callback") is None:
+        return  # Old versions do not say when they compile.
     # Compilation is a stage of its own. Steps in which something was compiled begin after it and are not recorded.
     compiled = [row for row in result.rows("windows.csv") if row["kind"] == "compilation"]
     assert len(compiled) == 2
@@ -249,7 +252,7 @@ def test_modules_inside_of_a_call_that_is_not_recorded(tmp_path):
     """Each costs one function of ours and leaves torch's fast path for modules without hooks; counted, not timed."""
     program = """
     import collections, torch.nn.modules.module as modules
-    assert not modules._has_any_global_hook()
+    assert not modules._global_forward_pre_hooks and not modules._global_forward_hooks
     net = Net(layers=20).eval()
     with torch.no_grad():
         for _ in range(3): net(torch.randn(4, 64))
