@@ -1,7 +1,7 @@
 //! What was read from an XPlane file so far, and the trace made of it.
 
 use indexmap::{IndexMap, IndexSet};
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxBuildHasher;
 
 use jouletree_model::{
     Device, DeviceClass, Event, Lane, Marker, ModelTree, Nanos, NodeId, OpId, Step, Trace, TraceSource, Warning,
