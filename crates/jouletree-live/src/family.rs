@@ -1,6 +1,5 @@
 //! The metrics that there are: names, units, labels and values, before any format.
 
-use jouletree_model::Joules;
 use jouletree_series::live::DeviceTotal;
 
 use crate::snapshot::Snapshot;
