@@ -1,6 +1,5 @@
 //! Model files: what is read of them, and that no damage does harm.
 
-#[allow(dead_code, reason = "other tests use the rest")]
 use test_support::development::trace_data;
 
 use std::io::Write;

@@ -1,6 +1,5 @@
 //! Run metadata and event files: they tell what the timelines of the same steps tell, and more.
 
-#[allow(dead_code, reason = "other tests use the rest")]
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::PathBuf;

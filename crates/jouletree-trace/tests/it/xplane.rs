@@ -1,7 +1,5 @@
 //! XPlane files made for the purpose: what is written is read.
 
-#[allow(dead_code, reason = "other tests use the rest")]
-#[allow(dead_code, reason = "other tests use the rest")]
 use crate::spaces;
 
 use std::path::Path;

@@ -1,7 +1,5 @@
 //! XPlane files that are cut, damaged or nonsense: never a panic, and what can be read is read.
 
-#[allow(dead_code, reason = "other tests use the rest")]
-#[allow(dead_code, reason = "other tests use the rest")]
 use crate::spaces;
 
 use jouletree_model::Trace;
