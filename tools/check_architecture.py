@@ -76,7 +76,8 @@ def problems(text, crates):
 
 
 def self_test():
-    text = "## Crates\n\n| crate | holds |\n|---|---|\n| `jouletree-run`, `jouletree-meter` | x `y` |\n| `gone` | |\n\n## Next\n| `other` |"
+    rows = "| `jouletree-run`, `jouletree-meter` | x `y` |\n| `gone` | |\n"
+    text = f"## Crates\n\n| crate | holds |\n|---|---|\n{rows}\n## Next\n| `other` |"
     crates = {
         "jouletree-run": {"jouletree-new", "serde"},
         "jouletree-new": {"jouletree-meter"},

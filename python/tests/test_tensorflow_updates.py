@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("tensorflow", reason="needs TensorFlow")
 
-from jouletree._tensorflow.updates import updates  # noqa: E402
+from jouletree._tensorflow.updates import updates
 
 
 def graph(nodes, functions=(), variables="wmvux"):

@@ -17,8 +17,9 @@ const GROUPS: [(&str, &[&str]); 6] = [
 /// The command line, whose help lists the commands by group.
 pub fn command() -> Command {
     let command = Cli::command();
+    let header = *command.get_styles().get_header();
     let template = format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}{{all-args}}\n\n\
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}{header}Options:{header:#}\n{{options}}\n\n\
          Start with: jouletree run -- python train.py\n\
          Options and examples of a command: jouletree COMMAND --help",
         groups(&command)

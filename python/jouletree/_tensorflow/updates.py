@@ -141,7 +141,7 @@ class _Graph:
 
     def mark_model(self) -> None:
         """Marks gradients, and what is in a scope that something has gradients in."""
-        tops = set()
+        tops: set[str] = set()
         for node in self.nodes:
             parts = node.own.split("/")
             if "gradient_tape" in parts:
@@ -202,9 +202,8 @@ class _Graph:
                         slots[variable] = _one(slots.get(variable), node.owner)
             owners.update(slots)
         for node in self.nodes:
-            known = [owners.get(variable) for variable in node.variables]
-            if node.owner is None and len(known) == 1 and not node.is_outside:
-                node.owner = known[0]
+            if node.owner is None and len(node.variables) == 1 and not node.is_outside:
+                node.owner = owners.get(node.variables[0])
         particular = self._after(node for node in self.nodes if node.is_outside or any(map(owners.get, node.variables)))
         for node in self.nodes:
             # Scalars that each update computes from the same counters are made one by TensorFlow when the graph runs.

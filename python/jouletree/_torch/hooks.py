@@ -126,7 +126,6 @@ def of(recorder: Recorder) -> tuple[Callable[..., None], Callable[..., None], Ca
 
     plain = torch.nn.Module._call_impl
 
-    @functools.wraps(plain)
     def _call_impl(self: Any, *args: Any, **kwargs: Any) -> Any:
         if is_compiling():
             return plain(self, *args, **kwargs)
@@ -146,6 +145,7 @@ def of(recorder: Recorder) -> tuple[Callable[..., None], Callable[..., None], Ca
 
     calls = recorder.call_codes
     calls.update((plain.__code__, _call_impl.__code__))
+    functools.update_wrapper(_call_impl, plain)
 
     def _is_inside(module: Any) -> bool:
         """Whether a module whose call begins is being called already: a call that was interrupted has left no notice."""

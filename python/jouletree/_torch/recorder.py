@@ -97,6 +97,7 @@ class Recorder:
         self._looked: set[str] = set()
         self._is_everywhere = False
         self._handles: list[Any] = []
+        self._plain_call = torch.nn.Module._call_impl
         self.entering, self.leaving, self._calling = hooks.of(self)
 
     def install(self, everywhere: bool) -> None:
@@ -135,7 +136,7 @@ class Recorder:
             handle.remove()
         self._handles.clear()
         if self._is_everywhere:
-            self.torch.nn.Module._call_impl = self._calling.__wrapped__
+            self.torch.nn.Module._call_impl = self._plain_call
             self._is_everywhere = False
 
     def attach(self, model: Any, name: Optional[str]) -> Callable[[], None]:

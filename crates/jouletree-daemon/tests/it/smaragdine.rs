@@ -77,7 +77,7 @@ fn many_threads() {
 fn a_recording_larger_than_four_megabytes_arrives() {
     let daemon = daemon(true);
     let program = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "many_threads", "--ignored"])
+        .args(["--exact", "smaragdine::many_threads", "--ignored"])
         .stdout(Stdio::null())
         .spawn();
     let watched = Killed(program.unwrap());

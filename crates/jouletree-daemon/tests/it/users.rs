@@ -37,7 +37,7 @@ fn as_nobody(daemon: &Daemon, pid: u32) -> Option<String> {
     let output = Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
         .arg(&program)
-        .args(["--exact", "another_user", "--ignored", "--nocapture"])
+        .args(["--exact", "users::another_user", "--ignored", "--nocapture"])
         .env("JOULETREE_TEST_SOCKET", &daemon.ways.socket)
         .env("JOULETREE_TEST_PID", pid.to_string())
         .env("JOULETREE_TEST_SMARAGDINE", daemon.ways.smaragdine.map(|at| at.to_string()).unwrap_or_default())

@@ -145,7 +145,7 @@ fn a_recorder_that_is_killed_loses_at_most_a_batch() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     let mut recorder = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "recorder", "--ignored"])
+        .args(["--exact", "recovery::recorder", "--ignored"])
         .env("JOULETREE_TEST_RUN", &run)
         .stdout(Stdio::null())
         .stderr(Stdio::null())

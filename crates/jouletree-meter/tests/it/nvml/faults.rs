@@ -172,7 +172,7 @@ fn the_environment_names_the_script() {
     let script = library.with_file_name("three.toml");
     std::fs::write(&script, "[[gpu]]\n[[gpu]]\n[[gpu]]\nupdate_ms = 50.0\n").unwrap();
     let child = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "faults::the_environment_names_the_script"])
+        .args(["--exact", "nvml::faults::the_environment_names_the_script"])
         .env("FAKE_NVML_SCRIPT", script)
         .env(CHILD, library)
         .output()

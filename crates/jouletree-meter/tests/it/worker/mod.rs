@@ -66,7 +66,7 @@ impl Drop for Worker {
 
 fn program(task: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "work", "--nocapture", "--test-threads=1"]).env(TASK, task);
+    command.args(["--exact", "share::work", "--nocapture", "--test-threads=1"]).env(TASK, task);
     command
 }
 
