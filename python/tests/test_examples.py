@@ -108,18 +108,22 @@ def recorded(folder: pathlib.Path, example: Example, *more: str) -> Run:
 def test_joules_go_to_the_layers_of_the_program(example: Example, tmp_path: pathlib.Path) -> None:
     if not example.is_here():
         pytest.skip(f"{example.framework} is not installed here")
-    run = recorded(tmp_path / "run", example)
-    # Conserved: what operations were charged with and what they were not is what the recorder saw.
-    charged = sum(op["energy_j"] or 0 for op in run.ops)
-    unattributed = sum(row["unattributed_j"] for row in run.result["devices"])
-    assert charged + unattributed == pytest.approx(run.ours(), rel=1e-6)
-    # Complete: almost all of it, during recorded steps, belongs to layers by their own names.
-    outermost = run.by_layer(1)
-    named = sum(energy for layer, energy in outermost.items() if layer in example.layers | BESIDE)
-    # Profilers also see what runs between steps; all of that is taken as named, against ourselves.
-    between = charged - sum(step["energy_j"] for step in run.result["steps"])
-    share = (named - between) / run.recorded()
-    print(f"{example}: {100 * share:.2f} % of {run.recorded():.1f} J to named layers; {dict(outermost)}")
+    # Beside other programs, a framework's threads wait for processors in the middle of a step: done again, as below.
+    for attempt in range(4):
+        run = recorded(tmp_path / f"run-{attempt}", example)
+        # Conserved: what operations were charged with and what they were not is what the recorder saw.
+        charged = sum(op["energy_j"] or 0 for op in run.ops)
+        unattributed = sum(row["unattributed_j"] for row in run.result["devices"])
+        assert charged + unattributed == pytest.approx(run.ours(), rel=1e-6)
+        # Complete: almost all of it, during recorded steps, belongs to layers by their own names.
+        outermost = run.by_layer(1)
+        named = sum(energy for layer, energy in outermost.items() if layer in example.layers | BESIDE)
+        # Profilers also see what runs between steps; all of that is taken as named, against ourselves.
+        between = charged - sum(step["energy_j"] for step in run.result["steps"])
+        share, beside = (named - between) / run.recorded(), run.disturbance()
+        print(f"{example}: {100 * share:.2f} % of {run.recorded():.1f} J to named layers; {dict(outermost)}")
+        if share >= 0.95 or beside < 0.1:
+            break
     assert share >= 0.95, outermost
     passes = {op["pass"] for op in run.ops if op["energy_j"]}
     assert passes >= ({"forward", "backward", "optimizer"} if example.trains else {"forward"})
