@@ -41,10 +41,12 @@ pub(super) fn inside(hlo: &HloModule, index: usize) -> Option<Place> {
     shared(&users(hlo, index, 0)).or_else(|| shared(&makers(hlo, index)))
 }
 
-/// The layer that all places share, in the first of their passes.
+/// The layer that all places in the first of their passes share: a copy of a weight is made for the layer that needs it first,
+/// though its gradients and the optimizer read it, too.
 fn shared(places: &[&Place]) -> Option<Place> {
     let pass: Pass = places.iter().map(|place| place.pass).min()?;
-    let scopes: Vec<&str> = places.iter().map(|place| place.scope.as_str()).collect();
+    let first = places.iter().filter(|place| place.pass == pass);
+    let scopes: Vec<&str> = first.map(|place| place.scope.as_str()).collect();
     Some(Place { scope: shared_layer(&scopes).to_owned(), primitive: String::new(), pass })
 }
 
