@@ -17,7 +17,6 @@ macro_rules! eprintln {
 
 mod account;
 mod attend;
-mod cache;
 mod calibrate;
 mod calls;
 mod carbon;
@@ -49,7 +48,6 @@ mod page;
 mod partial;
 mod patch;
 mod predict;
-mod private_folder;
 mod program;
 mod progress;
 mod reader;
@@ -70,8 +68,6 @@ mod top;
 mod tradeoff;
 mod train;
 mod tree_table;
-mod trusted;
-mod windows;
 
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
@@ -79,6 +75,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Parser;
 use jouletree_model::Warning;
+use jouletree_session::{cache, private_folder, trusted, windows};
 
 use cli::{Cli, Command};
 
