@@ -8,7 +8,8 @@ use clap::Args;
 use jouletree_meter::station::{Batch, Feed, Next, Watch};
 use jouletree_model::Nanos;
 
-use crate::reader::{Granted, ReaderArgs};
+use crate::reader::Granted;
+use crate::reader_args::ReaderArgs;
 use crate::signals;
 use crate::windows::Windows;
 

@@ -10,8 +10,8 @@ use jouletree_model::Nanos;
 
 use crate::carbon::CarbonArgs;
 use crate::live::LiveArgs;
-use crate::meters::MeterArgs;
-use crate::reader::ReaderArgs;
+use crate::meter_args::MeterArgs;
+use crate::reader_args::ReaderArgs;
 use crate::run::RunArgs;
 use crate::top::TopArgs;
 

@@ -8,7 +8,7 @@ use jouletree_model::Nanos;
 
 use crate::carbon::CarbonArgs;
 use crate::live::LiveArgs;
-use crate::reader::ReaderArgs;
+use crate::reader_args::ReaderArgs;
 
 use super::stable::StableArgs;
 

@@ -2,16 +2,11 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use jouletree_carbon::models::cpu;
-use jouletree_carbon::settings::{self, Key};
 use jouletree_meter::Roots;
 use jouletree_meter::external::{ExternalMeter, Place};
-use jouletree_meter::inventory::{Inventory, Sources};
-use jouletree_meter::model::{Given, MeasuredPair};
 use jouletree_model::{Device, Watts};
-use jouletree_run::HostFacts;
+use jouletree_session::meters::{CpuModel, MeterOptions};
 
 /// Where meters are, and what is known about them.
 #[derive(Args)]
@@ -29,7 +24,7 @@ pub struct MeterArgs {
     full_watts: Option<Watts>,
     /// The model of a machine without a meter: ours, or CodeCarbon's, from the design power of the processor
     #[arg(long, value_enum, value_name = "MODEL")]
-    cpu_model: Option<CpuModel>,
+    cpu_model: Option<CpuModelArg>,
     /// The design power of all processors, for `--cpu-model codecarbon`; by default by the processor's name
     #[arg(long, value_name = "W", value_parser = watts)]
     cpu_power: Option<Watts>,
@@ -49,7 +44,7 @@ pub struct MeterArgs {
 
 /// What a machine without a meter is taken to draw.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum CpuModel {
+enum CpuModelArg {
     /// A share of the power at the plug, by the family of the processor
     Jouletree,
     /// A tenth of the design power, and the rest with the third power of the load
@@ -64,85 +59,24 @@ enum Require {
 }
 
 impl MeterArgs {
-    /// Where to look for sensors.
-    pub fn sources(&self) -> Sources {
-        let roots =
-            Roots { sys: self.sys_root.clone(), proc: self.proc_root.clone(), nvml: self.nvml_library.clone() };
-        let pair = self.idle_watts.zip(self.full_watts);
-        // Files and the environment can say so, too; what is wrong with them is said where they matter more.
-        let settings = settings::Sources::of_process().read().0;
-        let is_codecarbon = match self.cpu_model {
-            Some(model) => model == CpuModel::Codecarbon,
-            None => settings.text(Key::CpuModel).is_some_and(|text| text == "codecarbon"),
-        };
-        let model = match pair {
-            Some((idle, full)) => Some(Given::Pair(MeasuredPair { idle, full })),
-            None if is_codecarbon => {
-                let given = self.cpu_power.or(settings.number(Key::CpuPower).ok().flatten().map(Watts));
-                Some(design_power(given, &roots))
-            }
-            None => None,
-        };
-        Sources { roots, meters: self.meters.clone(), model, ..Sources::default() }
-    }
-
-    /// Whether an estimate is not enough.
-    pub fn requires_measured(&self) -> bool {
-        self.require == Some(Require::Measured)
-    }
-
-    /// Whether meters were given by name.
-    pub fn names_meters(&self) -> bool {
-        !self.meters.is_empty()
-    }
-
-    /// Whether an inventory has what is required, and every meter that was given by name.
-    pub fn check(&self, inventory: &Inventory) -> Result<()> {
-        for meter in &self.meters {
-            let source = meter.source();
-            let found =
-                inventory.found.iter().find(|one| one.info.source == source && one.info.device == meter.device);
-            if let Some(Err(why)) = found.map(|found| &found.sensor) {
-                let remedy = why.remedy.as_ref().map(|remedy| format!("; {remedy}")).unwrap_or_default();
-                bail!("--meter {} cannot be used for {}: {}{remedy}", meter.place, meter.device, why.reason);
-            }
-        }
-        match self.require {
-            Some(Require::Measured) => Ok(inventory.require_measured()?),
-            None => Ok(()),
+    /// The same as plain data.
+    pub fn options(&self) -> MeterOptions {
+        MeterOptions {
+            meters: self.meters.clone(),
+            idle_and_full: self.idle_watts.zip(self.full_watts),
+            cpu_model: self.cpu_model.map(|model| match model {
+                CpuModelArg::Jouletree => CpuModel::Jouletree,
+                CpuModelArg::Codecarbon => CpuModel::Codecarbon,
+            }),
+            cpu_power: self.cpu_power,
+            requires_measured: self.require == Some(Require::Measured),
+            roots: Roots {
+                sys: self.sys_root.clone(),
+                proc: self.proc_root.clone(),
+                nvml: self.nvml_library.clone(),
+            },
         }
     }
-
-    /// Whether the settings name a model that there is.
-    pub fn check_model(&self) -> Result<()> {
-        let known = ["jouletree", "codecarbon"];
-        let settings = settings::Sources::of_process().read().0;
-        match settings
-            .text(Key::CpuModel)
-            .filter(|text| self.cpu_model.is_none() && !known.contains(&text.as_str()))
-        {
-            Some(text) => bail!("there is no cpu_model `{text}`; choose {}", known.join(" or ")),
-            None => Ok(()),
-        }
-    }
-
-    /// What there is to measure with, if it is what is required.
-    pub fn inventory(&self) -> Result<Inventory> {
-        self.check_model()?;
-        let inventory = Inventory::take(&self.sources());
-        self.check(&inventory).map(|()| inventory)
-    }
-}
-
-/// The design power of the processors, as it was given or by their name.
-fn design_power(given: Option<Watts>, roots: &Roots) -> Given {
-    if let Some(watts) = given {
-        return Given::DesignPower(watts, format!("a design power of {watts}, as given"));
-    }
-    let host = HostFacts::of(roots);
-    let threads = usize::try_from(host.cpus.unwrap_or(1)).unwrap_or(1);
-    let (watts, basis) = cpu::design_power(host.cpu.as_deref().unwrap_or_default(), threads);
-    Given::DesignPower(watts, basis)
 }
 
 /// `PLACE` or `DEVICE=PLACE`. What stands before the first `=` and is no device belongs to a file's name.

@@ -30,7 +30,7 @@ struct WindowRow {
     kind: String,
 }
 
-/// What a process told in its folder.
+/// What a process noted in its folder.
 pub fn spans(folder: &Path, warnings: &mut Vec<Warning>) -> Vec<ProgramSpan> {
     let steps = rows::<StepRow>(&folder.join("steps.csv"), warnings).into_iter().map(|row| ProgramSpan {
         kind: SpanKind::Step,
@@ -64,7 +64,8 @@ pub fn spans(folder: &Path, warnings: &mut Vec<Warning>) -> Vec<ProgramSpan> {
     steps.chain(windows).collect()
 }
 
-pub fn rows<R: DeserializeOwned>(file: &Path, warnings: &mut Vec<Warning>) -> Vec<R> {
+/// The rows of a table; those that cannot be read are left out with a warning, but for the last.
+pub(crate) fn rows<R: DeserializeOwned>(file: &Path, warnings: &mut Vec<Warning>) -> Vec<R> {
     let Ok(opened) = jouletree_run::open_file(file) else { return Vec::new() };
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(opened);
     let Ok(header) = reader.headers().cloned() else { return Vec::new() };

@@ -8,7 +8,6 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use ratatui::crossterm::terminal::disable_raw_mode;
 use rustix::process::Signal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
@@ -31,9 +30,10 @@ pub fn listen_to_all() -> Result<Listener> {
     take(for_all(), |_| true, None)
 }
 
-/// The same for a program that may be held up, as by a terminal that takes nothing: so long after a signal it is ended.
-pub fn listen_or_end(patience: Duration) -> Result<Listener> {
-    take(for_all(), |_| true, Some(patience))
+/// The same for a program that may be held up, as by a terminal that takes nothing: so long after a signal it is ended,
+/// and `before` is called first.
+pub fn listen_or_end(patience: Duration, before: fn()) -> Result<Listener> {
+    take(for_all(), |_| true, Some((patience, before)))
 }
 
 /// Scripts start programs in the background with SIGINT ignored, and end them with it.
@@ -44,7 +44,7 @@ fn for_all() -> impl Iterator<Item = i32> {
 fn take(
     numbers: impl Iterator<Item = i32>,
     is_wanted: impl Fn(Signal) -> bool + Send + 'static,
-    patience: Option<Duration>,
+    patience: Option<(Duration, fn())>,
 ) -> Result<Listener> {
     let mut signals = Signals::new(numbers).context("the system refuses to deliver signals")?;
     let (sender, receiver) = channel();
@@ -63,8 +63,8 @@ fn take(
                 let _ = emulate_default_handler(number);
             } else if is_wanted(signal) {
                 let _ = sender.send(signal);
-                if let Some(patience) = patience {
-                    end_after(patience, number);
+                if let Some((patience, before)) = patience {
+                    end_after(patience, before, number);
                 }
             }
         }
@@ -99,11 +99,10 @@ fn is_in(mask: u64, number: i32) -> bool {
 }
 
 /// Ends this program by a signal unless it has ended before.
-fn end_after(patience: Duration, number: i32) {
+fn end_after(patience: Duration, before: fn(), number: i32) {
     let wait = move || {
         thread::sleep(patience);
-        // The terminal may be left as it is: nothing can be written to it.
-        let _ = disable_raw_mode();
+        before();
         let _ = emulate_default_handler(number);
     };
     // Without a thread the program ends when it can.

@@ -1,12 +1,9 @@
 //! Where a daemon is: at a socket of this machine, or elsewhere in the network.
 
-use std::convert::Infallible;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use clap::Args;
-use clap::builder::{OsStringValueParser, TypedValueParser};
 use jouletree_daemon::Token;
 use jouletree_daemon::client::Address;
 
@@ -20,21 +17,12 @@ pub enum DaemonPlace {
 }
 
 /// What opens a daemon that is elsewhere.
-#[derive(Args, Clone, Default)]
-pub struct NetworkArgs {
-    /// The token of a daemon that is reached by HOST:PORT, in a file that only its owner can read
-    #[arg(long, value_name = "FILE", env = "JOULETREE_TOKEN_FILE", help_heading = "Meters")]
-    token_file: Option<PathBuf>,
-    /// The certificate of such a daemon, or of the authority that signed it, a PEM file
-    #[arg(long, value_name = "FILE", env = "JOULETREE_TLS_CA", help_heading = "Meters")]
-    tls_ca: Option<PathBuf>,
-}
-
-impl DaemonPlace {
-    /// Reads the place of a command line.
-    pub fn parser() -> impl TypedValueParser<Value = DaemonPlace> {
-        OsStringValueParser::new().try_map(|text| Ok::<_, Infallible>(DaemonPlace::from(text)))
-    }
+#[derive(Debug, Clone, Default)]
+pub struct NetworkKeys {
+    /// Its token, in a file that only its owner can read.
+    pub token_file: Option<PathBuf>,
+    /// Its certificate, or that of the authority that signed it, a PEM file.
+    pub tls_ca: Option<PathBuf>,
 }
 
 impl From<OsString> for DaemonPlace {
@@ -51,7 +39,7 @@ impl From<OsString> for DaemonPlace {
     }
 }
 
-impl NetworkArgs {
+impl NetworkKeys {
     /// The address of a daemon, with what opens it.
     pub fn address(&self, place: &DaemonPlace) -> Result<Address> {
         let address = match place {
@@ -88,9 +76,9 @@ mod tests {
     #[test]
     fn a_daemon_elsewhere_needs_its_token_and_its_certificate() {
         let place = DaemonPlace::Network("node7:7443".to_owned());
-        let error = NetworkArgs::default().address(&place).unwrap_err().to_string();
+        let error = NetworkKeys::default().address(&place).unwrap_err().to_string();
         assert!(error.contains("--token-file") && error.contains("--tls-ca"), "{error}");
         let socket = DaemonPlace::Socket("/run/x".into());
-        assert!(matches!(NetworkArgs::default().address(&socket), Ok(Address::Unix(_))));
+        assert!(matches!(NetworkKeys::default().address(&socket), Ok(Address::Unix(_))));
     }
 }

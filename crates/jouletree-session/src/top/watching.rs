@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use jouletree_meter::Roots;
 use jouletree_meter::sampler::Stats;
 use jouletree_meter::share::Census;
 use jouletree_meter::station::{Feed, Next, Watch};
 use jouletree_model::Nanos;
 
-use super::args::TopArgs;
 use super::state::{State, Subject};
 use super::view::View;
 use crate::reader::Reader;
@@ -31,21 +31,19 @@ pub struct Watching {
 }
 
 impl Watching {
-    /// Finds the meters and begins to read them.
-    pub fn start(arguments: &TopArgs, subject: Subject) -> Result<Watching> {
-        let reader = arguments.reader.open()?;
+    /// Begins to read the meters, with a pass over all processes once in an `interval`.
+    pub fn start(reader: Reader, roots: &Roots, interval: Nanos, subject: Subject) -> Result<Watching> {
         if reader.remote_name().is_some() {
             bail!(
                 "`top` shows this machine with its processes; for another one use: jouletree record --duration 60 \
                  --daemon=HOST:PORT"
             );
         }
-        let roots = arguments.reader.roots();
-        let state = State::new(&reader.sensors()?, subject.clone(), arguments.interval);
+        let state = State::new(&reader.sensors()?, subject.clone(), interval);
         let session = reader.watch(Watch { pid: subject.pid, period: PERIOD, grid: None })?.feed;
         let stats = reader.stats()?;
-        let census = Census::open(&roots).with_context(|| format!("{}", roots.proc.display()))?;
-        let interval = Duration::from_nanos(u64::try_from(arguments.interval.0).unwrap_or(u64::MAX));
+        let census = Census::open(roots).with_context(|| format!("{}", roots.proc.display()))?;
+        let interval = Duration::from_nanos(u64::try_from(interval.0).unwrap_or(u64::MAX));
         let next_pass = Instant::now() + interval;
         Ok(Watching { reader, session, stats, census, state, interval, next_pass, is_over: false })
     }

@@ -1,41 +1,27 @@
 //! Who reads the meters: this process, or a daemon that has the right to.
 
 use anyhow::{Result, bail};
-use clap::Args;
-use jouletree_daemon::SocketPlace;
 use jouletree_daemon::client::{Address, Client};
 use jouletree_meter::inventory::Inventory;
 use jouletree_meter::sampler::Stats;
 use jouletree_meter::station::{Feed, Options, Station, Watch};
-use jouletree_meter::{Roots, SensorInfo};
+use jouletree_meter::SensorInfo;
 use jouletree_model::{DeviceClass, Kind, Nanos};
 
-use crate::daemon_place::{DaemonPlace, NetworkArgs};
-use crate::meters::MeterArgs;
+use crate::daemon_place::{DaemonPlace, NetworkKeys};
+use crate::meters::MeterOptions;
 
 /// Where energy comes from.
-#[derive(Args)]
-pub struct ReaderArgs {
-    #[command(flatten)]
-    meters: MeterArgs,
-    /// Have the daemon read the meters, at its usual socket, at this one, or at HOST:PORT with its token and certificate.
-    /// Without this it is asked where nothing can be measured by this user and a daemon runs that can
-    #[arg(
-        long,
-        value_name = "SOCKET|HOST:PORT",
-        env = "JOULETREE_DAEMON",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = SocketPlace::PATH,
-        value_parser = DaemonPlace::parser(),
-        help_heading = "Meters"
-    )]
-    daemon: Option<DaemonPlace>,
-    #[command(flatten)]
-    network: NetworkArgs,
-    /// Never ask a daemon
-    #[arg(long, conflicts_with = "daemon", help_heading = "Meters")]
-    no_daemon: bool,
+#[derive(Debug, Clone)]
+pub struct ReaderOptions {
+    /// What the user knows about meters.
+    pub meters: MeterOptions,
+    /// The daemon that reads them, if one must.
+    pub daemon: Option<DaemonPlace>,
+    /// What opens a daemon that is elsewhere.
+    pub network: NetworkKeys,
+    /// Never ask a daemon.
+    pub no_daemon: bool,
 }
 
 /// Who reads the meters.
@@ -56,12 +42,7 @@ pub struct Granted {
     pub why_longer: Option<String>,
 }
 
-impl ReaderArgs {
-    /// Where the machine's files are.
-    pub fn roots(&self) -> Roots {
-        self.meters.sources().roots
-    }
-
+impl ReaderOptions {
     /// Finds who can read the meters, and what is required of them.
     pub fn open(&self) -> Result<Reader> {
         self.meters.check_model()?;
@@ -74,7 +55,7 @@ impl ReaderArgs {
             }
             let address = self.network.address(place)?;
             let client = Client::connect(&address)?;
-            if self.meters.requires_measured() && !client.sensors()?.iter().any(measures_processor) {
+            if self.meters.requires_measured && !client.sensors()?.iter().any(measures_processor) {
                 bail!(
                     "measured numbers are required, and the daemon at {address} has none of the processor; `jouletree \
                      doctor`, run as the daemon is, says why"
@@ -92,7 +73,7 @@ impl ReaderArgs {
             return Ok(Reader::Daemon(Box::new(client)));
         }
         self.meters.check(&inventory)?;
-        Ok(Reader::Here(Station::start(inventory.into_sensors(), &self.roots(), Options::default())?))
+        Ok(Reader::Here(Station::start(inventory.into_sensors(), &self.meters.roots, Options::default())?))
     }
 }
 

@@ -16,10 +16,11 @@ use jouletree_run::{JournalWriter, RecordingHeader, RunFolder};
 
 use crate::launch::{Environment, Launched};
 use crate::left;
-use crate::live::Outputs;
+use crate::notice::notice;
+use crate::outputs::Outputs;
 use crate::reader::{Granted, Reader};
-use crate::run::Unfollowed;
 use crate::signals::{self, Listener};
+use crate::unfollowed::Unfollowed;
 use crate::windows::{self, Windows};
 
 /// How long a batch is waited for before the command is looked at. Batches come as often, and at once when it ends.
@@ -37,7 +38,12 @@ pub enum Subject {
     /// A command, and where it can ask about windows of its time.
     Command(Box<Launched>, Option<windows::Socket>),
     /// A process that runs already, or none.
-    Joined { pid: Option<u32>, signals: Listener },
+    Joined {
+        /// The process; `None` for the machine.
+        pid: Option<u32>,
+        /// What ends the recording.
+        signals: Listener,
+    },
 }
 
 impl Subject {
@@ -45,7 +51,7 @@ impl Subject {
     pub fn command(command: &[OsString], environment: &Environment) -> Result<Subject> {
         // A program that cannot ask is recorded all the same.
         let socket =
-            windows::Socket::make().map_err(|error| eprintln!("warning: there are no windows: {error}")).ok();
+            windows::Socket::make().map_err(|error| notice(format_args!("warning: there are no windows: {error}"))).ok();
         let mut environment = environment.clone();
         // The Python package finds this command also where it is not on the path; the user's choice comes first.
         if std::env::var_os(BINARY).is_none_or(|named| named.is_empty()) {
@@ -174,7 +180,7 @@ impl Recording {
         let watch = Watch { pid: subject.pid(), period, grid: None };
         let Granted { mut feed, period, why_longer } = reader.watch(watch)?;
         if let Some(why) = why_longer {
-            eprintln!("warning: meters are read every {period}: {why}");
+            notice(format_args!("warning: meters are read every {period}: {why}"));
         }
         let command = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let header = RecordingHeader::new(roots, command, subject.pid(), &feed.sensors());
@@ -240,7 +246,7 @@ impl Recording {
             // The command is waited for, whatever happens here.
             if !survived(|| self.take(LOOK)).unwrap_or(false) {
                 let trouble = self.trouble.get_or_insert_with(|| anyhow!("the meters stopped before their time"));
-                eprintln!("warning: recording ends here, the command goes on: {trouble:#}");
+                notice(format_args!("warning: recording ends here, the command goes on: {trouble:#}"));
                 return subject.outlive();
             }
         }
@@ -305,7 +311,7 @@ impl Recording {
 /// Lets others read a run folder. Where that fails, it stays its owner's.
 pub fn shared(path: &Path) {
     if let Err(error) = jouletree_run::share(path) {
-        eprintln!("warning: {} is not shared: {error}", path.display());
+        notice(format_args!("warning: {} is not shared: {error}", path.display()));
     }
 }
 

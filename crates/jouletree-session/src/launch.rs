@@ -18,6 +18,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use jouletree_model::survived;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, waitid};
 
+use crate::notice::notice;
 use crate::signals::{self, Listener};
 
 /// The hidden verb by which this program starts a command.
@@ -119,11 +120,11 @@ impl Drop for Launched {
 pub fn become_command(command: &[OsString]) -> u8 {
     let Some((program, arguments)) = command.split_first() else { return NOT_FOUND };
     if let Err(error) = kill_process(getpid(), Signal::STOP) {
-        eprintln!("error: cannot wait for the meters: {error}");
+        notice(format_args!("error: cannot wait for the meters: {error}"));
         return 1;
     }
     let error = Command::new(program).args(arguments).exec();
-    eprintln!("error: cannot run `{}`: {error}", program.display());
+    notice(format_args!("error: cannot run `{}`: {error}", program.display()));
     NOT_FOUND
 }
 
@@ -147,7 +148,7 @@ pub fn passed_on(status: Option<ExitStatus>, done: Result<()>, strict: bool) -> 
     match done {
         Err(error) if status.is_none() || (strict && code == 0) => Err(error),
         Err(error) => {
-            eprintln!("warning: {error:#}");
+            notice(format_args!("warning: {error:#}"));
             Ok(ExitCode::from(code))
         }
         Ok(()) => Ok(ExitCode::from(code)),

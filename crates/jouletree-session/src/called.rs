@@ -8,7 +8,7 @@ use jouletree_model::{Call, CallSite, CallStability, Calls, Nanos, TimeRange, Wa
 use jouletree_run::read_file;
 use serde::Deserialize;
 
-use super::told::rows;
+use super::noted::rows;
 
 /// The table of a process.
 pub const CALLS: &str = "calls.csv";

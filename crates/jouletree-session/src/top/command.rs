@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::launch::{self, Launched};
+use crate::notice::notice;
 
 /// So many names are tried for the file.
 const NAMES: u32 = 100;
@@ -68,7 +69,7 @@ impl Command {
         if fs::metadata(&self.log).is_ok_and(|data| data.len() == 0) {
             let _ = fs::remove_file(&self.log);
         } else {
-            eprintln!("the output of the command is in {}", self.log.display());
+            notice(format_args!("the output of the command is in {}", self.log.display()));
         }
     }
 }
