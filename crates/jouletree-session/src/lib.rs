@@ -3,6 +3,7 @@
 
 pub mod cache;
 pub mod called;
+pub mod calls;
 pub mod daemon_place;
 pub mod gather;
 pub mod launch;

@@ -1,7 +1,7 @@
 //! A prediction as a footprint, so that everything that shows a run shows it, too.
 
 use jouletree_model::{
-    Device, DeviceEnergy, Facts, Footprint, Joules, Kind, ModelTree, Nanos, Op, OpEnergy, OpTable, Warning,
+    Device, DeviceEnergy, Facts, Footprint, Joules, Kind, ModelTree, Nanos, Op, OpEnergy, Pass, OpTable, Warning,
 };
 
 use super::predicted::Predicted;
@@ -54,4 +54,15 @@ pub fn as_footprint(passes: &[Predicted], device: Device) -> Footprint {
         }
     }
     Footprint { devices: vec![balance], ops, energies, model, warnings, ..Footprint::default() }
+}
+
+/// Adds what the optimiser takes in a step to the first device.
+pub fn add_optimizer(footprint: &mut Footprint, energy: Joules) {
+    if let Some(balance) = footprint.devices.first_mut() {
+        let path = "(optimizer)";
+        let op = footprint.ops.intern(Op::new(path, "optimizer", path, Pass::Optimizer));
+        footprint.energies.push(OpEnergy { device: 0, op, stage: 0, energy, busy: Nanos(0), count: 1 });
+        balance.attributed += energy;
+        balance.measured = Some(balance.attributed);
+    }
 }

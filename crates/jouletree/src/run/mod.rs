@@ -27,7 +27,6 @@ use jouletree_session::package::Package;
 use jouletree_session::unfollowed::{Needed, Unfollowed};
 
 pub use args::{EXAMPLES, Level, RunArgs};
-pub use called::sources;
 pub use finish::opened;
 
 /// How often meters are read, and how often a model is asked, when nobody says.

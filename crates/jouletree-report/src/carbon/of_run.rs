@@ -4,18 +4,17 @@ use jiff::Timestamp;
 use jouletree_carbon::formats::codecarbon::Utilization;
 use jouletree_carbon::formats::{Machine, Part, Parts, Record};
 use jouletree_carbon::settings::{Key, Settings};
-use jouletree_carbon::{Context, Embodied};
-use jouletree_meter::nvml::model_in;
+use jouletree_carbon::{Context, Embodied, memory};
 use jouletree_model::{DeviceClass, DeviceEnergy, Joules, Kind, Nanos, Warning};
 use jouletree_run::{Balance, EnergyOf, HostFacts, Recording, Resources, RunError, RunFolder};
 use uuid::Uuid;
 
-use super::memory;
+use super::CarbonError;
 
 /// Bytes of what trackers call a gigabyte.
 const GIB: f64 = (1_u64 << 30) as f64;
 
-/// Whose energy is told.
+/// Whose energy counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// All that devices used.
@@ -51,7 +50,7 @@ pub fn record(
     settings: &Settings,
     context: Context,
     warnings: &mut Vec<Warning>,
-) -> anyhow::Result<Record> {
+) -> Result<Record, CarbonError> {
     let manifest = run.manifest();
     let recording = manifest.recording.as_ref();
     // Who accounted all that devices used does not want the program's part now.
@@ -75,11 +74,17 @@ pub fn record(
 
 /// What was counted, before it is known what it stands for.
 pub struct Counted {
+    /// The number of the run.
     pub run_id: String,
+    /// When it began.
     pub start: Nanos,
+    /// When it ended.
     pub end: Nanos,
+    /// The energy of processors, GPUs and memory.
     pub parts: Parts,
+    /// Whose energy it is.
     pub scope: Scope,
+    /// What it ran on.
     pub machine: Machine,
 }
 
@@ -184,8 +189,15 @@ fn machine_of(recording: Option<&Recording>, python: &Option<String>) -> Machine
     let Some(recording) = recording else { return Machine::default() };
     let gpus = recording.sensors.iter().filter(|sensor| sensor.device.class() == DeviceClass::Gpu);
     let gpus =
-        gpus.filter(|sensor| sensor.domain.is_none()).map(|sensor| model_in(&sensor.source).to_owned()).collect();
+        gpus.filter(|sensor| sensor.domain.is_none()).map(|sensor| gpu_model(&sensor.source).to_owned()).collect();
     Machine { gpus, python_version: python.clone().unwrap_or_default(), ..machine(&recording.host) }
+}
+
+/// The name of a GPU in what a sensor says of its source: `NVML: NVIDIA A100 at 00000000:01:00.0, energy counter`.
+pub fn gpu_model(source: &str) -> &str {
+    let name = source.strip_prefix("NVML: ").unwrap_or(source);
+    let end = [" at ", ", "].iter().filter_map(|mark| name.find(mark)).min();
+    name.get(..end.unwrap_or(name.len())).unwrap_or(name)
 }
 
 /// What is known of a machine.

@@ -1,12 +1,13 @@
 //! Hardware for hours at a place, answered: the same for the command line and for the page of `jouletree serve`.
 
-use jouletree_carbon::compare::{Alternative, alternatives, providers, published};
-use jouletree_carbon::tables::ACCELERATOR_SOURCE;
-use jouletree_carbon::{
-    Context, Embodied, Equivalents, Factors, Hardware, HardwareError, Impact, Intensity, PlaceError, accelerator,
-};
 use jouletree_model::{Kind, Nanos, Watts};
 use serde::Serialize;
+
+use crate::compare::{Alternative, alternatives, providers, published};
+use crate::tables::ACCELERATOR_SOURCE;
+use crate::{
+    Context, Embodied, Equivalents, Factors, Hardware, HardwareError, Impact, Intensity, PlaceError, accelerator,
+};
 
 /// What is asked, beside the place.
 #[derive(Debug, Clone)]
@@ -15,8 +16,11 @@ pub struct Question {
     pub gpu: Option<String>,
     /// What one accelerator draws, instead of a name.
     pub watts: Option<f64>,
+    /// How many accelerators.
     pub gpus: u32,
+    /// For how long.
     pub hours: f64,
+    /// The part of their design power that they draw.
     pub utilization: f64,
     /// What everything else in the machines draws.
     pub cpu_watts: f64,
@@ -27,18 +31,23 @@ pub struct Question {
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum QuestionError {
+    /// Nothing was named that draws power.
     #[error("nothing draws power: name an accelerator with --gpu A100, or give --watts or --cpu-watts")]
     NoHardware,
+    /// The hardware is not known.
     #[error(transparent)]
     Hardware(#[from] HardwareError),
+    /// Regions cannot be compared.
     #[error("--compare: {0}")]
     Compare(PlaceError),
+    /// It is not known whose regions are compared.
     #[error("whose regions are compared? Give --provider gcp, --compare aws,gcp or --compare all")]
     CompareWhose,
 }
 
 /// Everything there is to say.
 #[derive(Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct Answer {
     pub kind: Kind,
     pub hardware: Machines,
@@ -62,6 +71,7 @@ pub struct Answer {
 
 /// What runs.
 #[derive(Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct Machines {
     pub accelerator: Option<&'static str>,
     /// Where its design power comes from.
@@ -78,6 +88,7 @@ pub struct Machines {
 
 /// What another published table says about the region.
 #[derive(Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct Table {
     pub source: &'static str,
     pub year: &'static str,
@@ -87,6 +98,7 @@ pub struct Table {
 
 /// A region of a cloud, and the same energy there.
 #[derive(Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct Region {
     pub provider: &'static str,
     pub region: &'static str,

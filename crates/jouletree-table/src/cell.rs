@@ -19,7 +19,9 @@ pub enum Keep {
 pub struct Cell {
     /// Lines that show what a name is below of.
     pub lead: String,
+    /// What it says.
     pub text: String,
+    /// How that looks.
     pub style: Style,
     /// The share that a bar shows; it has no text before its width is known.
     pub bar: Option<f64>,
@@ -36,6 +38,7 @@ impl Cell {
         Cell { bar: Some(share.clamp(0.0, 1.0)), style: colour::bar(share), ..Cell::default() }
     }
 
+    /// It in this style.
     pub fn styled(self, style: Style) -> Cell {
         Cell { style, ..self }
     }

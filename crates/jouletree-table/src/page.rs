@@ -12,16 +12,23 @@ use crate::{colour, markdown};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
     /// Lines of text, as wide as the terminal if it is one.
-    Text { width: Option<usize>, has_colour: bool },
+    Text {
+        /// The width of the terminal.
+        width: Option<usize>,
+        /// Whether there are colours.
+        has_colour: bool,
+    },
     /// Markdown as GitHub reads it.
     Markdown,
 }
 
 impl Look {
+    /// As standard output wants it.
     pub fn of_stdout() -> Look {
         Look::of(stdout().is_terminal())
     }
 
+    /// As standard error wants it.
     pub fn of_stderr() -> Look {
         Look::of(stderr().is_terminal())
     }

@@ -3,22 +3,30 @@
 use std::collections::BTreeMap;
 
 use jouletree_model::{Joules, Pass};
-use jouletree_predict::irene::{Basis, Interval};
-use jouletree_predict::profile::{Predicted, PredictedNode};
+
+use super::{Predicted, PredictedNode};
+use crate::irene::{Basis, Interval};
 
 /// A node, or several that are equal, with what is inside.
 #[derive(Debug, Clone)]
 pub struct Branch {
+    /// The name of the first and the last of them.
     pub name: String,
+    /// What kind of module or operator it is.
     pub kind: String,
     /// How many equal nodes it stands for.
     pub count: usize,
     /// What they take together, in every pass.
     pub energies: BTreeMap<Pass, Joules>,
+    /// Within which that is, where it is known.
     pub interval: Option<Interval>,
+    /// What is spent between its children.
     pub glue: Joules,
+    /// What the prediction rests on.
     pub basis: Basis,
+    /// Whether its size is outside of what was measured.
     pub is_outside: bool,
+    /// What is inside.
     pub children: Vec<Branch>,
 }
 

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// Mean, spread and ends of an amount over runs, and all of them together.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct Summary {
     pub mean: f64,
     /// The standard deviation of the sample; none of one run.

@@ -28,7 +28,7 @@ pub fn add(measured: &mut Measured, run: &RunFolder, number: usize, of: EnergyOf
     if calls.is_empty() {
         bail!("{}: no calls were recorded; run the program with --level call", run.path().display());
     }
-    measured.sources.extend(crate::run::sources(run.path()));
+    measured.sources.extend(crate::called::sources(run.path()));
     let project = project_of(run);
     let number = u32::try_from(number + 1).unwrap_or(u32::MAX);
     let power = run.read_power()?;

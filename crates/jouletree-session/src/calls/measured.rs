@@ -7,24 +7,38 @@ use jouletree_account::calls::{Nested, NetEnergy, fecom};
 use jouletree_model::{Device, EnergySeries, Joules, Kind, Nanos, TimeRange, Warning, Watts};
 use jouletree_run::fecom::FecomKind;
 
-use super::args::WindowRule;
 use super::rows::CallRow;
+
+/// By which rule the time of a call is laid over power.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WindowRule {
+    /// Cumulative energy at the call's own times; all calls count.
+    Exact,
+    /// FECoM's: the samples nearest its stamps, the last of them left out; the last call of a name counts.
+    Fecom,
+}
 
 /// What was read and computed.
 pub struct Measured {
+    /// The rule that was chosen.
     pub window: WindowRule,
+    /// The calls, one for each of their devices.
     pub calls: Vec<MeasuredCall>,
     /// What calls of runs are a part of.
     pub wholes: Vec<RunWhole>,
     /// The files of programs as they ran, by the names that sites have.
     pub sources: HashMap<String, String>,
+    /// What the user should know.
     pub warnings: Vec<Warning>,
 }
 
 /// One call on one device.
 pub struct MeasuredCall {
+    /// What kind of record it comes from.
     pub kind: FecomKind,
+    /// It as a row.
     pub row: CallRow,
+    /// Its energy, for comparisons.
     pub energy: CallEnergy,
     /// What a figure shows of it; `None` where there are no samples.
     pub drawn: Option<Drawn>,
@@ -33,17 +47,25 @@ pub struct MeasuredCall {
 /// The power around a call.
 #[derive(Clone)]
 pub struct Drawn {
+    /// How its power is known.
     pub kind: Kind,
+    /// The energy over time.
     pub series: std::rc::Rc<EnergySeries>,
+    /// The call.
     pub window: TimeRange,
+    /// Where the idle level was taken, and the level.
     pub baseline: Option<(TimeRange, Watts)>,
+    /// The time after the call in which it still draws power.
     pub tail: Option<TimeRange>,
 }
 
 /// What a run used of a device, in calls and outside of them.
 pub struct RunWhole {
+    /// What ran.
     pub project: Box<str>,
+    /// The device.
     pub device: Device,
+    /// The energy of calls, with and without those inside of them.
     pub nested: Nested,
     /// What the last call of each name used.
     pub last_of_name: Joules,
@@ -52,6 +74,7 @@ pub struct RunWhole {
 }
 
 impl Measured {
+    /// Nothing yet.
     pub fn new(window: WindowRule) -> Measured {
         Measured { window, calls: Vec::new(), wholes: Vec::new(), sources: HashMap::new(), warnings: Vec::new() }
     }
@@ -97,7 +120,7 @@ impl Measured {
 }
 
 /// Both rules' results for a call on a device.
-pub struct Both {
+pub(crate) struct Both {
     pub exact: NetEnergy,
     pub fecom: fecom::FecomNet,
     /// From FECoM's first sample to its last.

@@ -1,9 +1,10 @@
 //! Memory that nothing meters, by the models of other trackers; by default nothing is invented.
 
-use jouletree_carbon::formats::{Part, Parts};
-use jouletree_carbon::models::ram::{Rule, power};
-use jouletree_carbon::settings::{Key, Settings, SettingsError};
 use jouletree_model::{Joules, Kind, Nanos, Warning, Watts};
+
+use crate::formats::{Part, Parts};
+use crate::models::ram::{Rule, power};
+use crate::settings::{Key, Settings, SettingsError};
 
 /// Which model.
 enum Model {

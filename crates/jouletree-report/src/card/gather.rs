@@ -2,21 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::Result;
 use jouletree_carbon::formats::{Machine, Record};
+use jouletree_carbon::settings::Settings;
 use jouletree_carbon::{Context, Impact, Intensity, Place};
 use jouletree_model::{Joules, Kind, Warning};
-use jouletree_report::{PhaseRow, StageRow, Study, Told, stages};
 use jouletree_run::{EnergyOf, RunError, RunFolder, accounted};
 use serde::Serialize;
 
 use super::arguments::{arguments, differing};
 use super::layers::layers;
 use super::summary::Summary;
-use crate::carbon::{CarbonArgs, cost, of_run};
+use super::CardError;
+use crate::carbon::{cost, of_run};
+use crate::{PhaseRow, StageRow, Study, Told, stages};
 
 /// The card of one run, or of the runs of a study.
 #[derive(Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct Card {
     pub title: String,
     pub kind: Option<Kind>,
@@ -41,6 +43,7 @@ pub struct Card {
 
 /// One run.
 #[derive(Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct RunRow {
     pub run: String,
     pub run_id: String,
@@ -56,6 +59,7 @@ pub struct RunRow {
 
 /// What the energy of all runs together stands for.
 #[derive(Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct Carbon {
     pub it_energy_kwh: f64,
     pub pue: f64,
@@ -72,6 +76,7 @@ pub struct Carbon {
 
 /// The block that Hugging Face's model cards have at their head.
 #[derive(Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct Emissions {
     /// Grams, as they want it.
     pub emissions: f64,
@@ -86,6 +91,7 @@ pub struct Emissions {
 
 /// A stage, as a mean over the runs that have it.
 #[derive(Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct StageSum {
     pub stage: String,
     pub energy_j: f64,
@@ -93,6 +99,7 @@ pub struct StageSum {
 
 /// Runs that share the value of an argument that others do not have.
 #[derive(Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct Sensitivity {
     pub argument: String,
     pub value: Option<String>,
@@ -103,6 +110,7 @@ pub struct Sensitivity {
 
 /// A part of the model, as a mean over runs.
 #[derive(Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct LayerRow {
     pub path: String,
     pub is_own: bool,
@@ -115,6 +123,7 @@ pub struct LayerRow {
 
 /// What it ran on.
 #[derive(Debug, Default, Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct Hardware {
     pub cpu: Option<String>,
     pub threads: Option<u64>,
@@ -124,6 +133,7 @@ pub struct Hardware {
 
 /// With what it ran.
 #[derive(Debug, Default, Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct Software {
     pub os: Option<String>,
     pub python: Option<String>,
@@ -131,13 +141,17 @@ pub struct Software {
 }
 
 /// Reads runs and says what they tell.
-pub fn gather(folders: Vec<RunFolder>, place: &CarbonArgs, training_type: Option<&str>) -> Result<Card> {
-    let (settings, context) = (place.settings()?, place.context()?);
+pub fn gather(
+    folders: Vec<RunFolder>,
+    settings: &Settings,
+    context: &Context,
+    training_type: Option<&str>,
+) -> Result<Card, CardError> {
     let mut warnings = Vec::new();
     let mut records: Vec<Record> = Vec::new();
     let mut costs = Vec::new();
     for folder in &folders {
-        let record = of_run::record(folder, &settings, context.clone(), &mut warnings)?;
+        let record = of_run::record(folder, settings, context.clone(), &mut warnings)?;
         let scope = if record.tracking_mode == "process" { EnergyOf::Tree } else { EnergyOf::Device };
         costs.push(cost(&record, Some(&accounted(folder.read_power()?, scope))));
         records.push(record);
@@ -159,7 +173,7 @@ pub fn gather(folders: Vec<RunFolder>, place: &CarbonArgs, training_type: Option
     let study = Study::read(folders, rayon::current_num_threads())?;
     warnings.extend(study.warnings.iter().cloned());
     let hardware = hardware(records.iter().map(|record| &record.machine));
-    let carbon = carbon(&records, &context, &costs);
+    let carbon = carbon(&records, context, &costs);
     let co2_eq_emissions = carbon.carbon_g.map(|grams| Emissions {
         emissions: grams,
         source: source(&carbon, runs.len()),
@@ -239,7 +253,7 @@ fn carbon(records: &[Record], context: &Context, costs: &[Option<f64>]) -> Carbo
 }
 
 /// Steps by what they do, as sums over runs.
-fn phases(folders: &[RunFolder]) -> Result<Vec<PhaseRow>> {
+fn phases(folders: &[RunFolder]) -> Result<Vec<PhaseRow>, CardError> {
     let mut sums: Vec<PhaseRow> = Vec::new();
     for folder in folders {
         let program = folder.read_program()?;
@@ -268,7 +282,7 @@ fn phases(folders: &[RunFolder]) -> Result<Vec<PhaseRow>> {
 }
 
 /// Stages that programs told, as sums over runs.
-fn stage_sums(folders: &[RunFolder]) -> Result<Vec<StageSum>> {
+fn stage_sums(folders: &[RunFolder]) -> Result<Vec<StageSum>, CardError> {
     let mut sums: Vec<StageSum> = Vec::new();
     for folder in folders {
         let footprint = match folder.read_footprint() {

@@ -9,6 +9,7 @@ use super::measured::{Measured, RunWhole};
 
 /// A call on a device.
 #[derive(Debug, Clone, Default, Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct CallRow {
     pub project: String,
     pub run: u32,
@@ -48,6 +49,7 @@ pub struct CallRow {
 
 /// A function on a device.
 #[derive(Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct FunctionRow {
     pub project: String,
     pub function: String,
@@ -65,6 +67,7 @@ pub struct FunctionRow {
 
 /// A program on a device.
 #[derive(Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct ProjectRow {
     /// `None` for all programs together.
     pub project: Option<String>,
@@ -92,6 +95,7 @@ pub struct ProjectRow {
 
 /// Energy against size.
 #[derive(Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct SizeRow {
     pub project: String,
     pub function: String,
@@ -112,6 +116,7 @@ pub struct SizeRow {
 
 /// Energies of many functions against something.
 #[derive(Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct TrendRow {
     pub device: String,
     pub against: &'static str,

@@ -9,8 +9,7 @@ use jouletree_account::calls::{Meter, NetRule, quiet, series_of};
 use jouletree_model::{DeviceClass, Joules, Kind, SampledPower, TimeRange, Warning};
 use jouletree_run::fecom::{FecomData, FecomRecord, FecomRow};
 
-use super::args::WindowRule;
-use super::measured::{Both, Measured, MeasuredCall};
+use super::measured::{Both, Measured, MeasuredCall, WindowRule};
 use super::rows::CallRow;
 
 /// Adds what was read.
