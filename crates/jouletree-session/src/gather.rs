@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use jouletree_model::{ModelTree, Process, Program, Step, TimeRange, Trace, Warning, redacted};
 use jouletree_run::read_file;
-use jouletree_trace::{Progress, ReadOptions, TraceError, find_traces, merge_traces, merge_with_model, read_model, read_trace};
+use jouletree_trace::{
+    Progress, ReadOptions, TraceError, find_traces, merge_traces, merge_with_model, read_model, read_trace,
+};
 use rayon::prelude::*;
 
 use crate::{called, noted};

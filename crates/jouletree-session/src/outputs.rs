@@ -71,8 +71,7 @@ impl Outputs {
 /// Begins to send what is pinned to a board, if that is wanted.
 pub(crate) fn pusher(settings: Option<PushSettings>, board: &Board) -> Result<Option<Pusher>> {
     let Some(settings) = settings else { return Ok(None) };
-    let pusher =
-        Pusher::start(board.clone(), settings, |problem| notice(format_args!("warning: {problem}")));
+    let pusher = Pusher::start(board.clone(), settings, |problem| notice(format_args!("warning: {problem}")));
     Ok(Some(pusher.context("the system gives no thread for OpenTelemetry")?))
 }
 

@@ -50,8 +50,9 @@ impl Subject {
     /// A command, started and held back, with these variables in its environment.
     pub fn command(command: &[OsString], environment: &Environment) -> Result<Subject> {
         // A program that cannot ask is recorded all the same.
-        let socket =
-            windows::Socket::make().map_err(|error| notice(format_args!("warning: there are no windows: {error}"))).ok();
+        let socket = windows::Socket::make()
+            .map_err(|error| notice(format_args!("warning: there are no windows: {error}")))
+            .ok();
         let mut environment = environment.clone();
         // The Python package finds this command also where it is not on the path; the user's choice comes first.
         if std::env::var_os(BINARY).is_none_or(|named| named.is_empty()) {

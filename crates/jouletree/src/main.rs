@@ -66,8 +66,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Parser;
 use jouletree_model::Warning;
-use jouletree_table::{cell, colour, columns, markdown, page};
 use jouletree_session::{cache, daemon_place, launch, reader, recording, signals, windows};
+use jouletree_table::{cell, colour, columns, markdown, page};
 
 use cli::{Cli, Command};
 

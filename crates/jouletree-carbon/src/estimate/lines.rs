@@ -37,7 +37,9 @@ pub fn lines(answer: &Answer) -> Vec<Line> {
         energy("data centre", answer.energy_kwh, format!("PUE {}", answer.pue)),
     ];
     lines.push(match (&answer.intensity, answer.carbon_g) {
-        (Some(intensity), Some(grams)) => line("carbon", Some(grams), "g", amounts::grams(grams), described(intensity)),
+        (Some(intensity), Some(grams)) => {
+            line("carbon", Some(grams), "g", amounts::grams(grams), described(intensity))
+        }
         _ => line("carbon", None, "g", "unknown".to_owned(), "nobody said where it runs".to_owned()),
     });
     for table in &answer.published {
@@ -66,7 +68,13 @@ pub fn lines(answer: &Answer) -> Vec<Line> {
     }
     if let Some(same) = &answer.equivalents {
         lines.extend(same.lines().into_iter().map(|(value, unit, how)| {
-            line("as much as", Some(value), unit, format!("{} {unit}", amounts::significant(value)), how.to_owned())
+            line(
+                "as much as",
+                Some(value),
+                unit,
+                format!("{} {unit}", amounts::significant(value)),
+                how.to_owned(),
+            )
         }));
     }
     lines

@@ -1,7 +1,7 @@
 //! A prediction as a footprint, so that everything that shows a run shows it, too.
 
 use jouletree_model::{
-    Device, DeviceEnergy, Facts, Footprint, Joules, Kind, ModelTree, Nanos, Op, OpEnergy, Pass, OpTable, Warning,
+    Device, DeviceEnergy, Facts, Footprint, Joules, Kind, ModelTree, Nanos, Op, OpEnergy, OpTable, Pass, Warning,
 };
 
 use super::predicted::Predicted;

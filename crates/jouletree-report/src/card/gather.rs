@@ -9,10 +9,10 @@ use jouletree_model::{Joules, Kind, Warning};
 use jouletree_run::{EnergyOf, RunError, RunFolder, accounted};
 use serde::Serialize;
 
+use super::CardError;
 use super::arguments::{arguments, differing};
 use super::layers::layers;
 use super::summary::Summary;
-use super::CardError;
 use crate::carbon::{cost, of_run};
 use crate::{PhaseRow, StageRow, Study, Told, stages};
 

@@ -5,9 +5,7 @@ mod gather;
 mod layers;
 mod summary;
 
-pub use gather::{
-    Carbon, Card, Emissions, Hardware, LayerRow, RunRow, Sensitivity, Software, StageSum, gather,
-};
+pub use gather::{Carbon, Card, Emissions, Hardware, LayerRow, RunRow, Sensitivity, Software, StageSum, gather};
 pub use summary::Summary;
 
 use jouletree_run::RunError;

@@ -12,8 +12,8 @@ use jouletree_run::fecom::{self, FecomData};
 use jouletree_run::{EnergyOf, RunFolder};
 use jouletree_session::calls::{self as measured, Measured, WindowRule, of_fecom, of_run, rows};
 
-pub use args::{CallsArgs, EXAMPLES};
 use args::CallsBy;
+pub use args::{CallsArgs, EXAMPLES};
 
 use crate::cli::Format;
 use crate::page::Page;

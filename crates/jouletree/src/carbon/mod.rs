@@ -5,9 +5,9 @@ mod emissions;
 mod side;
 mod view;
 
-pub use jouletree_carbon::amounts::{grams, kilowatt_hours, litres, significant};
 pub use args::{CarbonArgs, WHERE, emissions_csv};
-pub use jouletree_report::carbon::{cost, of_run};
 pub use emissions::{EmissionsArgs, run as run_emissions, written as written_row};
+pub use jouletree_carbon::amounts::{grams, kilowatt_hours, litres, significant};
+pub use jouletree_report::carbon::{cost, of_run};
 pub use side::write as write_side_file;
 pub use view::{CarbonCommand, EXAMPLES, run};

@@ -8,7 +8,8 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use jouletree_model::{Device, Footprint, Joules, Kind, Pass, Trace};
 use jouletree_predict::profile::{
-    BreakdownRow, PerMillion, Predicted, Profile, Sketch, Total, TrainedOn, add_optimizer, as_footprint, by_kind, by_module,
+    BreakdownRow, PerMillion, Predicted, Profile, Sketch, Total, TrainedOn, add_optimizer, as_footprint, by_kind,
+    by_module,
 };
 use jouletree_predict::tradeoff::Tariff;
 use jouletree_run::{Accounting, RunContents, RunFolder};

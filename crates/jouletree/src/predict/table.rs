@@ -2,7 +2,7 @@
 
 use jouletree_model::{Joules, Kind, Pass};
 use jouletree_predict::irene::{Basis, Interval};
-use jouletree_predict::profile::{BreakdownRow, Branch, Predicted, Profile, Total, by_kind, by_module};
+use jouletree_predict::profile::{Branch, BreakdownRow, Predicted, Profile, Total, by_kind, by_module};
 
 use jouletree_predict::tradeoff::Tariff;
 

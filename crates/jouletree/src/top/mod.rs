@@ -48,7 +48,8 @@ pub fn run(arguments: &TopArgs) -> Result<u8> {
     };
     let is_stopped = || signals.as_ref().is_some_and(|signals| signals.try_recv().is_ok());
     let subject = subject(arguments, command.as_ref());
-    let mut watching = Watching::start(arguments.reader.open()?, &arguments.reader.roots(), arguments.interval, subject)?;
+    let mut watching =
+        Watching::start(arguments.reader.open()?, &arguments.reader.roots(), arguments.interval, subject)?;
     let mut output = Output::open(format)?;
     if let Some(command) = &mut command {
         command.go()?;
