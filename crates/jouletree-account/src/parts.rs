@@ -11,7 +11,7 @@ use jouletree_model::{
 };
 
 use crate::self_time::SelfTime;
-use crate::tally::{OpTally, Tally};
+use crate::tally::{Charged, OpTally};
 use crate::{EnergyIndex, Metered};
 
 /// How many segments are cut at a time.
@@ -76,17 +76,22 @@ impl<'a> Cut<'a> {
     /// trace, if operations ran on it.
     pub(crate) fn charges(
         &self,
-        tally: &Tally,
+        swept: &[Charged],
         stage: usize,
         device: Option<usize>,
-    ) -> Vec<(usize, OpId, OpTally)> {
+    ) -> Vec<(usize, OpId, Charged)> {
         let charge = |(key, (part, op)): (u32, &(usize, OpId))| {
-            let charged = tally.ops.get(key as usize).copied().unwrap_or_default();
+            let Charged { tally, standard_error } = swept.get(key as usize).copied().unwrap_or_default();
             let counted = device.and_then(|device| self.counts.get(&(stage, device, key)));
-            (*part, *op, OpTally { count: counted.copied().unwrap_or_default(), ..charged })
+            let tally = OpTally { count: counted.copied().unwrap_or_default(), ..tally };
+            (*part, *op, Charged { tally, standard_error })
         };
-        let has_run = |(_, _, tally): &(usize, OpId, OpTally)| tally.count > 0 || tally.energy > Joules::ZERO;
-        (0..).zip(&self.keys.keys).map(charge).filter(has_run).collect()
+        (0..).zip(&self.keys.keys).map(charge).filter(|(_, _, charged)| charged.has_run()).collect()
+    }
+
+    /// The part and the operation of each operation in a part.
+    pub(crate) fn keys(&self) -> &[(usize, OpId)] {
+        &self.keys.keys
     }
 
     /// Whether the operations of a part were recorded as part of a step.
