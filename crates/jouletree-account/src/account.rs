@@ -497,6 +497,7 @@ fn book(footprint: &mut Footprint, stage: usize, accounts: &[DeviceAccount]) {
                 energy: charged.tally.energy,
                 busy: charged.tally.busy,
                 count: charged.tally.count,
+                standard_error: charged.standard_error,
             },
         }));
         let known = ops.iter().filter_map(|(number, op)| Some((*ids.get(*number)?, op)));
@@ -507,6 +508,7 @@ fn book(footprint: &mut Footprint, stage: usize, accounts: &[DeviceAccount]) {
             energy: op.tally.energy,
             busy: op.tally.busy,
             count: op.tally.count,
+            standard_error: op.standard_error,
         }));
         let mut steps: Vec<StepEnergy> = steps
             .iter()

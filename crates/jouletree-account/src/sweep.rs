@@ -95,7 +95,8 @@ impl<'a, S: Shares> PowerCursor<'a, S> {
     fn leave_span(&mut self) -> bool {
         if let Some(span) = self.span {
             let idle = span.range.duration().0 - self.busy_in_span;
-            let (idle, busy) = (self.joules_per_nano * idle as f64, self.joules_per_nano * self.busy_in_span as f64);
+            let (idle, busy) =
+                (self.joules_per_nano * idle as f64, self.joules_per_nano * self.busy_in_span as f64);
             self.unattributed += self.shares.unattributed(self.index, idle, busy);
             self.busy += Nanos(self.busy_in_span);
             self.index += 1;

@@ -8,8 +8,8 @@ use std::ops::{Add, AddAssign, Sub};
 
 use jouletree_account::attribution::{Active, Observed, Policy, Shares};
 use jouletree_account::{
-    Attribution, Charge, ChargeVisitor, Metered, OpTally, Semantics, account, account_by, account_with,
-    charge_events_by, charge_events_with,
+    Attribution, Charge, ChargeVisitor, Metered, OpTally, Semantics, Tef, account, account_by, account_with,
+    charge_events_by, charge_events_with, t2e,
 };
 use jouletree_model::{
     Device, DeviceClass, EnergySeries, Event, Footprint, Joules, Kind, Lane, Nanos, Op, OpId, Pass, ProgramSpan,
@@ -335,6 +335,33 @@ fn weights_decide_how_power_is_shared() {
     let energies: Vec<f64> = footprint.energies.iter().map(|charged| charged.energy.0).collect();
     assert!(close(energies[0], 25.0 + 6.25, 1.0) && close(energies[1], 25.0 + 18.75, 1.0), "{energies:?}");
     assert!(close(footprint.devices[0].unattributed.0, 25.0, 1.0));
+}
+
+#[test]
+fn standard_errors_of_a_policy_reach_the_tree() {
+    // Two operations in one layer and one in another, in two stages: errors of an operation add up, those of several in
+    // quadrature.
+    let trace = trace_of(&[vec![(0, 40, 0), (40, 20, 2), (60, 30, 1)]], &[0, 20]);
+    let device = Device::new(DeviceClass::Cpu, 0);
+    let series = series_of(&watt(100.0));
+    let power = [Metered { device: &device, kind: Kind::Measured, series: &series }];
+    let footprint = account_with(&trace, &power, Semantics::Exact, &Modelled).unwrap();
+    assert!(footprint.stages.len() > 1);
+    let tef = Tef::from(&footprint);
+    for entry in tef.entries() {
+        assert!(close(entry.standard_error.unwrap().0, 0.1 * entry.energy.0, 1.0), "{entry:?}");
+    }
+    let tree = t2e(&tef, &[]);
+    for layer in &tree.children {
+        let squares: f64 = layer.children.iter().map(|op| (0.1 * op.energy.0).powi(2)).sum();
+        assert!(close(layer.standard_error.unwrap().0, squares.sqrt(), 1.0), "{}", layer.path);
+    }
+    let text = serde_json::to_string(&tree).unwrap();
+    assert!(text.contains("standard_error_j"));
+    // Equal shares are no estimate: nothing is said of their errors, and no key is written.
+    let footprint = account(&trace, &power, Semantics::Exact).unwrap();
+    let tree = t2e(&Tef::from(&footprint), &[]);
+    assert!(!tree.has_errors() && !serde_json::to_string(&tree).unwrap().contains("standard_error_j"));
 }
 
 #[test]

@@ -39,7 +39,12 @@ pub struct Piece<'a> {
 
 impl<'a> Observed<'a> {
     /// All that ran on `lanes` and was used in `spans`.
-    pub fn new(device: &'a Device, lanes: &'a [&'a Lane], spans: &'a [PowerSpan], ops: &'a OpTable) -> Observed<'a> {
+    pub fn new(
+        device: &'a Device,
+        lanes: &'a [&'a Lane],
+        spans: &'a [PowerSpan],
+        ops: &'a OpTable,
+    ) -> Observed<'a> {
         Observed { device, lanes, spans, ops, keys: None }
     }
 

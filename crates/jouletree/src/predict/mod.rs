@@ -166,7 +166,15 @@ fn footprint(profile: &Profile, passes: &[Predicted], optimizer: Option<Joules>)
         let path = "(optimizer)";
         let op = footprint.ops.intern(jouletree_model::Op::new(path, "optimizer", path, Pass::Optimizer));
         let busy = jouletree_model::Nanos(0);
-        footprint.energies.push(OpEnergy { device: 0, op, stage: 0, energy, busy, count: 1 });
+        footprint.energies.push(OpEnergy {
+            device: 0,
+            op,
+            stage: 0,
+            energy,
+            busy,
+            count: 1,
+            standard_error: None,
+        });
         balance.attributed += energy;
         balance.measured = Some(balance.attributed);
     }
