@@ -1,5 +1,7 @@
 //! Accounting: traces and power in, a conserved footprint out.
 
+use std::collections::BTreeMap;
+
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -9,8 +11,9 @@ use jouletree_model::{
 };
 
 use crate::Attribution;
-use crate::attribution::{Equal, EqualShares, Observed, Policy, Shares, with_policy};
+use crate::attribution::{Equal, EqualShares, Numbers, Observed, Policy, Shares, with_policy};
 use crate::hosting::Hosting;
+use crate::own_ops::OwnOps;
 use crate::paper;
 use crate::parts::{Cut, part_energies};
 use crate::self_time::{SelfTime, active_time};
@@ -133,12 +136,7 @@ pub fn account_with<P: Policy>(
     for metered in power {
         by_device.entry(metered.device).or_insert(metered);
     }
-    let hosting = Hosting::of(&trace.devices);
-    let (lanes, ops) = match &cut {
-        Some(cut) => (cut.lanes.as_slice(), cut.ops()),
-        None => (trace.lanes.as_slice(), trace.ops.len()),
-    };
-    let work = Work { trace, lanes, ops, cut: cut.as_ref(), semantics, recorded, hosting, policy };
+    let work = Work::new(trace, cut.as_ref(), semantics, recorded, policy);
     let fits: FxHashMap<&Device, P::Fit> =
         by_device.par_iter().map(|(device, metered)| (*device, work.fit(device, metered.series))).collect();
     let mut footprint = Footprint {
@@ -179,7 +177,7 @@ pub fn account_with<P: Policy>(
         add_steps(&mut footprint);
     }
     if let Some(timeline) = &timeline {
-        footprint.parts = part_energies(timeline, &footprint.devices, power, &footprint.charges);
+        footprint.parts = part_energies(timeline, &footprint.devices, &by_device, &footprint.charges);
     }
     Ok(footprint)
 }
@@ -187,14 +185,32 @@ pub fn account_with<P: Policy>(
 /// What accounting needs to know of the trace.
 struct Work<'a, P> {
     trace: &'a Trace,
-    /// The lanes that are swept, and how many operations they have: those of the trace, or of the cut.
-    lanes: &'a [Lane],
+    /// The lanes that are swept, by device, and how many operations and events they have: those of the trace, or of the cut.
+    lanes: Vec<Vec<&'a Lane>>,
     ops: usize,
+    total: usize,
+    /// The lanes of the trace, by device.
+    whole_lanes: Vec<Vec<&'a Lane>>,
     cut: Option<&'a Cut<'a>>,
     semantics: Semantics,
     recorded: Vec<TimeRange>,
-    hosting: Hosting,
+    hosting: Hosting<'a>,
     policy: &'a P,
+}
+
+fn lanes_by_device(lanes: &[Lane], devices: usize) -> Vec<Vec<&Lane>> {
+    let mut by_device = vec![Vec::new(); devices];
+    for lane in lanes {
+        if let Some(of_device) = by_device.get_mut(lane.device()) {
+            of_device.push(lane);
+        }
+    }
+    by_device
+}
+
+/// The lanes of the device of this number.
+fn served_lanes<'a, 'b>(lanes: &'b [Vec<&'a Lane>], served: Option<usize>) -> &'b [&'a Lane] {
+    served.and_then(|served| lanes.get(served)).map(Vec::as_slice).unwrap_or_default()
 }
 
 /// What one device used.
@@ -212,13 +228,30 @@ struct DeviceAccount {
     is_shared: bool,
 }
 
-impl<P: Policy> Work<'_, P> {
+impl<'a, P: Policy> Work<'a, P> {
+    fn new(
+        trace: &'a Trace,
+        cut: Option<&'a Cut<'a>>,
+        semantics: Semantics,
+        recorded: Vec<TimeRange>,
+        policy: &'a P,
+    ) -> Work<'a, P> {
+        let (swept, ops) = match cut {
+            Some(cut) => (cut.lanes.as_slice(), cut.ops()),
+            None => (trace.lanes.as_slice(), trace.ops.len()),
+        };
+        let lanes = lanes_by_device(swept, trace.devices.len());
+        let whole_lanes = lanes_by_device(&trace.lanes, trace.devices.len());
+        let total = swept.iter().map(|lane| lane.events().len()).sum();
+        let hosting = Hosting::of(&trace.devices);
+        Work { trace, lanes, ops, total, whole_lanes, cut, semantics, recorded, hosting, policy }
+    }
+
     /// What the policy learns from all that a device used.
     fn fit(&self, device: &Device, series: &EnergySeries) -> P::Fit {
-        let serves = |lane: &&Lane| self.hosting.serves(device, &self.trace.devices[lane.device()]);
-        let lanes: Vec<&Lane> = self.trace.lanes.iter().filter(serves).collect();
         let spans: Vec<PowerSpan> = series.spans().collect();
-        self.policy.fit(&Observed::new(device, &lanes, &spans, &self.trace.ops))
+        let lanes = served_lanes(&self.whole_lanes, self.hosting.served_by(device));
+        self.policy.fit(&Observed::new(device, lanes, &spans, &self.trace.ops))
     }
 
     /// What one device used during a stage, its energy being known from a series.
@@ -228,55 +261,58 @@ impl<P: Policy> Work<'_, P> {
         metered: Option<(Kind, &EnergySeries, &P::Fit)>,
         (number, stage): (usize, &[TimeRange]),
     ) -> DeviceAccount {
-        let Work { trace, hosting, .. } = self;
-        let traced = trace.devices.iter().position(|traced| traced == device);
+        let traced = self.trace.devices.number_of(device);
         let is_shared = traced.is_none();
-        let serves = |lane: &&Lane| hosting.serves(device, &trace.devices[lane.device()]);
-        let lanes: Vec<&Lane> = self.lanes.iter().filter(serves).collect();
-        let (mut balance, mut tally, errors) = self.tally(device, &lanes, metered, stage);
+        let served = self.hosting.served_by(device);
+        let own = OwnOps::of(served_lanes(&self.lanes, served), self.ops);
+        let (mut balance, mut tally, errors) = self.tally(device, &own, metered, stage);
         // How long an operation ran, and how often, is told once, where it ran.
         if is_shared {
             tally.forget_times();
         }
         let error = |op: usize| errors.get(op).copied().flatten();
         let swept = tally.ops.iter().enumerate();
-        let mut ops: Vec<Charged> =
-            swept.map(|(op, tally)| Charged { tally: *tally, standard_error: error(op) }).collect();
+        let charged = swept.map(|(op, tally)| Charged { tally: *tally, standard_error: error(op) });
         let mut charges = Vec::new();
-        if let Some(cut) = self.cut {
-            charges = cut.charges(&ops, number, traced);
-            ops = vec![Charged::default(); trace.ops.len()];
-            for (_, op, charged) in charges.iter().filter(|(part, ..)| cut.is_recorded(*part)) {
-                ops[op.index()].add(charged);
+        let ran: Vec<(usize, Charged)> = match self.cut {
+            Some(cut) => {
+                charges = cut.charges(own.numbered(charged), number, traced);
+                let mut ops: BTreeMap<usize, Charged> = BTreeMap::new();
+                for (_, op, charged) in charges.iter().filter(|(part, ..)| cut.is_recorded(*part)) {
+                    ops.entry(op.index()).or_default().add(charged);
+                }
+                // What runs outside of recorded steps is charged to none of their operations.
+                let all = balance.attributed;
+                balance.attributed = ops.values().map(|op| op.tally.energy).sum();
+                balance.unattributed += Joules((all - balance.attributed).0.max(0.0));
+                ops.into_iter().collect()
             }
-            // What runs outside of recorded steps is charged to none of their operations.
-            let all = balance.attributed;
-            balance.attributed = ops.iter().map(|op| op.tally.energy).sum();
-            balance.unattributed += Joules((all - balance.attributed).0.max(0.0));
-        }
-        let events = trace.lanes.iter().filter(serves).map(|lane| lane.events().len()).sum();
-        let ran = ops.into_iter().enumerate().filter(|(_, op)| op.has_run());
-        DeviceAccount { balance, ops: ran.collect(), steps: tally.steps, charges, events, is_shared }
+            None => own.numbered(charged).collect(),
+        };
+        let ops = ran.into_iter().filter(|(_, op)| op.has_run()).collect();
+        let events = served_lanes(&self.whole_lanes, served).iter().map(|lane| lane.events().len()).sum();
+        DeviceAccount { balance, ops, steps: tally.steps, charges, events, is_shared }
     }
 
     fn tally(
         &self,
         device: &Device,
-        lanes: &[&Lane],
+        own: &OwnOps<'_>,
         metered: Option<(Kind, &EnergySeries, &P::Fit)>,
         stage: &[TimeRange],
     ) -> (DeviceEnergy, Tally, Vec<Option<Joules>>) {
         let Work { semantics, recorded, .. } = self;
-        let ops = self.ops;
+        let (lanes, ops) = (own.lanes().collect::<Vec<_>>(), own.ops());
+        let lanes = lanes.as_slice();
+        let parts = parts_of(lanes, self.total);
         let mut errors = Vec::new();
-        let parts = parts_of(lanes, self.lanes.iter().map(|lane| lane.events().len()).sum());
         let on_grid;
         let (series, tally) = match (metered, semantics) {
             (None, _) => (None, unmetered_tally(lanes, stage, ops)),
             (Some((_, series, fit)), Semantics::Exact) => {
                 let spans: Vec<PowerSpan> = series.spans().collect();
-                let keys = self.cut.map(Cut::keys);
-                let part = Observed { keys, ..Observed::new(device, lanes, &spans, &self.trace.ops) };
+                let numbers = Numbers { own: own.numbers(), keys: self.cut.map(Cut::keys) };
+                let part = Observed { numbers, ..Observed::new(device, lanes, &spans, &self.trace.ops) };
                 let shares = self.policy.shares(fit, &part);
                 let tally = tally_spans(lanes, &spans, &shares, stage, ops, parts);
                 let charged = (0..).map(OpId).zip(&tally.ops);
@@ -321,7 +357,7 @@ fn check_overlap(trace: &Trace, power: &[Metered<'_>], extent: TimeRange) -> Res
         if names.is_empty() { "no device".to_owned() } else { names.join(", ") }
     };
     let common: Vec<&Metered<'_>> =
-        power.iter().filter(|metered| trace.devices.contains(metered.device)).collect();
+        power.iter().filter(|metered| trace.devices.number_of(metered.device).is_some()).collect();
     if common.is_empty() {
         return Err(AccountError::NoCommonDevice {
             traced: names(&mut trace.devices.iter()),

@@ -8,6 +8,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use rustc_hash::FxHashSet;
+
 use jouletree_model::{Event, Joules, Lane, Nanos, PowerSpan, TimeRange, Trace};
 
 use crate::attribution::{Active, Equal, Observed, Policy, Shares, with_policy};
@@ -73,17 +75,25 @@ pub fn charge_events_with<P: Policy, V: ChargeVisitor>(
     visitor: &mut V,
 ) -> Result<(), V::Error> {
     let hosting = Hosting::of(&trace.devices);
-    for (number, device) in trace.devices.iter().enumerate() {
-        let on_device = || trace.lanes.iter().enumerate().filter(|(_, lane)| lane.device() == number);
-        let lanes: Vec<&Lane> = on_device().map(|(_, lane)| lane).collect();
-        // Devices that serve the same operations share the same lanes.
-        let mut served: Vec<&Metered<'_>> = Vec::new();
-        for metered in power.iter().filter(|metered| hosting.serves(metered.device, device)) {
-            // Of several series for one device the first counts.
-            if !served.iter().any(|known| known.device == metered.device) {
-                served.push(metered);
-            }
+    // Devices that serve the same operations share the same lanes.
+    let mut served: Vec<Vec<&Metered<'_>>> = vec![Vec::new(); trace.devices.len()];
+    let mut known = FxHashSet::default();
+    for metered in power {
+        // Of several series for one device the first counts.
+        if let Some(served) = hosting.served_by(metered.device).and_then(|number| served.get_mut(number))
+            && known.insert(metered.device)
+        {
+            served.push(metered);
         }
+    }
+    let mut lanes: Vec<(Vec<usize>, Vec<&Lane>)> = vec![Default::default(); trace.devices.len()];
+    for (index, lane) in trace.lanes.iter().enumerate() {
+        if let Some((numbers, lanes)) = lanes.get_mut(lane.device()) {
+            numbers.push(index);
+            lanes.push(lane);
+        }
+    }
+    for ((device, (numbers, lanes)), served) in trace.devices.iter().zip(lanes).zip(served) {
         let supplies = served.iter().map(|metered| {
             let spans: Vec<PowerSpan> = metered.series.spans().collect();
             let observed = Observed::new(metered.device, &lanes, &spans, &trace.ops);
@@ -91,8 +101,8 @@ pub fn charge_events_with<P: Policy, V: ChargeVisitor>(
             Supply::new(spans, shares, metered.device == device)
         });
         let supplies: Vec<Supply<P::Shares>> = supplies.collect();
-        let lanes = on_device().map(|(index, lane)| OpenLane::new(index, lane, supplies.len())).collect();
-        Charging::new(lanes, supplies).run(visitor)?;
+        let open = numbers.iter().zip(&lanes).map(|(number, lane)| OpenLane::new(*number, lane, supplies.len()));
+        Charging::new(open.collect(), supplies).run(visitor)?;
     }
     Ok(())
 }

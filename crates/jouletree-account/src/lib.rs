@@ -10,6 +10,7 @@ mod charges;
 mod cursor;
 mod energy_index;
 mod merge;
+mod own_ops;
 mod paper;
 mod parts;
 mod rules;

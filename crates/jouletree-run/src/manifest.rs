@@ -194,7 +194,11 @@ impl TraceHeader {
             Ok(LaneHeader { device, label: lane.label().to_owned() })
         });
         let lanes = lanes.collect::<Result<_, RunError>>()?;
-        Ok(TraceHeader { devices: trace.devices.clone(), lanes, warnings: trace.warnings.clone() })
+        Ok(TraceHeader {
+            devices: trace.devices.iter().cloned().collect(),
+            lanes,
+            warnings: trace.warnings.clone(),
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand, ValueEnum};
 use jouletree_daemon::{Config, SmaragdineConfig, SocketPlace, Tcp, Token, Ways, policy, serve};
-use jouletree_meter::Roots;
+use jouletree_host::Roots;
 use jouletree_meter::sampler::Options;
 use jouletree_meter::station::{self, Station};
 use jouletree_model::Nanos;
@@ -107,10 +107,10 @@ pub fn run(arguments: &DaemonArgs) -> Result<()> {
 }
 
 fn start(arguments: &ServeArgs) -> Result<()> {
-    let roots = arguments.meters.sources().roots;
+    let roots = arguments.meters.roots();
     let config = arguments.config(roots.clone())?;
     let mut outputs = arguments.live.open(arguments.carbon.known_intensity()?)?;
-    let sensors = arguments.meters.inventory()?.into_sensors();
+    let sensors = arguments.meters.inventory(&crate::carbon::model_settings())?.into_sensors();
     let station =
         Station::start(sensors, &roots, station::Options::default()).context("the meters cannot be read")?;
     outputs.begin(&station)?;

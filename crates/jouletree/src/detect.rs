@@ -59,7 +59,7 @@ struct Meter {
 /// Runs the command.
 pub fn run(arguments: &DetectArgs) -> Result<Outcome> {
     let context = arguments.carbon.context()?;
-    let sources = arguments.meters.sources();
+    let sources = arguments.meters.sources(&crate::carbon::model_settings());
     let host = HostFacts::of(&sources.roots);
     let machine = of_run::machine(&host);
     let inventory = Inventory::take(&sources);

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use jouletree_carbon::models::cpu;
-use jouletree_carbon::settings::{self, Key};
-use jouletree_meter::Roots;
+use jouletree_host::Roots;
 use jouletree_meter::external::{ExternalMeter, Place};
 use jouletree_meter::inventory::{Inventory, Sources};
 use jouletree_meter::model::{Given, MeasuredPair};
@@ -47,6 +46,15 @@ pub struct MeterArgs {
     nvml_library: Option<PathBuf>,
 }
 
+/// What the settings say about the model of a machine without a meter.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ModelSettings {
+    /// The name of the model.
+    pub name: Option<String>,
+    /// The design power of all processors.
+    pub power: Option<Watts>,
+}
+
 /// What a machine without a meter is taken to draw.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum CpuModel {
@@ -64,23 +72,22 @@ enum Require {
 }
 
 impl MeterArgs {
-    /// Where to look for sensors.
-    pub fn sources(&self) -> Sources {
-        let roots =
-            Roots { sys: self.sys_root.clone(), proc: self.proc_root.clone(), nvml: self.nvml_library.clone() };
+    /// Where the machine's files are.
+    pub fn roots(&self) -> Roots {
+        Roots { sys: self.sys_root.clone(), proc: self.proc_root.clone(), nvml: self.nvml_library.clone() }
+    }
+
+    /// Where to look for sensors; options come before settings.
+    pub fn sources(&self, settings: &ModelSettings) -> Sources {
+        let roots = self.roots();
         let pair = self.idle_watts.zip(self.full_watts);
-        // Files and the environment can say so, too; what is wrong with them is said where they matter more.
-        let settings = settings::Sources::of_process().read().0;
         let is_codecarbon = match self.cpu_model {
             Some(model) => model == CpuModel::Codecarbon,
-            None => settings.text(Key::CpuModel).is_some_and(|text| text == "codecarbon"),
+            None => settings.name.as_deref() == Some("codecarbon"),
         };
         let model = match pair {
             Some((idle, full)) => Some(Given::Pair(MeasuredPair { idle, full })),
-            None if is_codecarbon => {
-                let given = self.cpu_power.or(settings.number(Key::CpuPower).ok().flatten().map(Watts));
-                Some(design_power(given, &roots))
-            }
+            None if is_codecarbon => Some(design_power(self.cpu_power.or(settings.power), &roots)),
             None => None,
         };
         Sources { roots, meters: self.meters.clone(), model, ..Sources::default() }
@@ -114,22 +121,18 @@ impl MeterArgs {
     }
 
     /// Whether the settings name a model that there is.
-    pub fn check_model(&self) -> Result<()> {
+    pub fn check_model(&self, settings: &ModelSettings) -> Result<()> {
         let known = ["jouletree", "codecarbon"];
-        let settings = settings::Sources::of_process().read().0;
-        match settings
-            .text(Key::CpuModel)
-            .filter(|text| self.cpu_model.is_none() && !known.contains(&text.as_str()))
-        {
+        match settings.name.as_deref().filter(|text| self.cpu_model.is_none() && !known.contains(text)) {
             Some(text) => bail!("there is no cpu_model `{text}`; choose {}", known.join(" or ")),
             None => Ok(()),
         }
     }
 
     /// What there is to measure with, if it is what is required.
-    pub fn inventory(&self) -> Result<Inventory> {
-        self.check_model()?;
-        let inventory = Inventory::take(&self.sources());
+    pub fn inventory(&self, settings: &ModelSettings) -> Result<Inventory> {
+        self.check_model(settings)?;
+        let inventory = Inventory::take(&self.sources(settings));
         self.check(&inventory).map(|()| inventory)
     }
 }

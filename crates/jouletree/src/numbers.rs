@@ -75,9 +75,8 @@ impl<'a> Numbers<'a> {
 
     /// One form for a whole column.
     fn bounds(&self, spread: Option<Spread>, interval: Option<Interval>) -> String {
-        let are_even = self.footprint_spreads().all(Spread::is_even);
         match (spread, interval) {
-            (Some(spread), _) if are_even => spread.to_string(),
+            (Some(spread), _) if self.footprint_spreads().all(Spread::is_even) => spread.to_string(),
             (_, Some(interval)) => interval.to_string(),
             _ => String::new(),
         }

@@ -4,12 +4,13 @@ use anyhow::{Result, bail};
 use clap::Args;
 use jouletree_daemon::SocketPlace;
 use jouletree_daemon::client::{Address, Client};
+use jouletree_host::Roots;
 use jouletree_meter::inventory::Inventory;
-use jouletree_meter::sampler::Stats;
 use jouletree_meter::station::{Feed, Options, Station, Watch};
-use jouletree_meter::{Roots, SensorInfo};
+use jouletree_model::sampling::{SensorInfo, Stats};
 use jouletree_model::{DeviceClass, Kind, Nanos};
 
+use crate::carbon;
 use crate::daemon_place::{DaemonPlace, NetworkArgs};
 use crate::meters::MeterArgs;
 
@@ -59,12 +60,13 @@ pub struct Granted {
 impl ReaderArgs {
     /// Where the machine's files are.
     pub fn roots(&self) -> Roots {
-        self.meters.sources().roots
+        self.meters.roots()
     }
 
     /// Finds who can read the meters, and what is required of them.
     pub fn open(&self) -> Result<Reader> {
-        self.meters.check_model()?;
+        let settings = carbon::model_settings();
+        self.meters.check_model(&settings)?;
         if let Some(place) = &self.daemon {
             if self.meters.names_meters() {
                 bail!(
@@ -82,7 +84,7 @@ impl ReaderArgs {
             }
             return Ok(Reader::Daemon(Box::new(client)));
         }
-        let inventory = Inventory::take(&self.meters.sources());
+        let inventory = Inventory::take(&self.meters.sources(&settings));
         // A meter that was given by name is read here.
         if inventory.require_measured().is_err()
             && !self.no_daemon

@@ -26,6 +26,7 @@ use std::str::FromStr;
 use jouletree_model::{Joules, OpId};
 
 pub use equal::{Equal, EqualShares};
+pub(crate) use observed::Numbers;
 pub use observed::{Observed, Piece};
 
 use crate::OpTally;

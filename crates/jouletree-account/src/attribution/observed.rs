@@ -19,8 +19,16 @@ pub struct Observed<'a> {
     pub spans: &'a [PowerSpan],
     /// What is known of the operations: paths, types, passes.
     pub ops: &'a OpTable,
-    /// Where lanes are cut at the parts of the program's time, an event's `op` is an index into this table of part and
-    /// operation.
+    /// What the `op` of an event in the lanes refers to.
+    pub(crate) numbers: Numbers<'a>,
+}
+
+/// How events number operations. By default the `op` of an event is that of the operation.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Numbers<'a> {
+    /// Where a device has a numbering of its own: the number each of its operations has in the lanes of all devices.
+    pub(crate) own: Option<&'a [OpId]>,
+    /// Where lanes are cut at the parts of the program's time: the part and the operation of each number.
     pub(crate) keys: Option<&'a [(usize, OpId)]>,
 }
 
@@ -45,15 +53,14 @@ impl<'a> Observed<'a> {
         spans: &'a [PowerSpan],
         ops: &'a OpTable,
     ) -> Observed<'a> {
-        Observed { device, lanes, spans, ops, keys: None }
+        Observed { device, lanes, spans, ops, numbers: Numbers::default() }
     }
 
     /// The operation that the `op` of an event in [`Observed::lanes`] refers to.
     pub fn operation(&self, op: OpId) -> OpId {
-        match self.keys {
-            Some(keys) => keys.get(op.index()).map_or(op, |(_, op)| *op),
-            None => op,
-        }
+        let Numbers { own, keys } = self.numbers;
+        let op = own.and_then(|own| own.get(op.index()).copied()).unwrap_or(op);
+        keys.and_then(|keys| keys.get(op.index())).map_or(op, |(_, op)| *op)
     }
 
     /// Visits every piece of time with known power, in order. This is the pass of observation; it keeps nothing but the

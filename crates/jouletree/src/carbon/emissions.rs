@@ -12,7 +12,7 @@ use jouletree_carbon::formats::codecarbon::{self, Utilization};
 use jouletree_carbon::formats::{Cell, Machine, Mode, Part, Parts, Record, eco2ai, write_row};
 use jouletree_carbon::settings::{Key, Layer, Settings, Sources};
 use jouletree_carbon::{Context, Epoch, Equivalents, Factors, Impact, Intensity, forecast};
-use jouletree_meter::Roots;
+use jouletree_host::Roots;
 use jouletree_meter::nvml::model_in;
 use jouletree_model::{Device, DeviceClass, Joules, Kind, Nanos, Warning};
 use jouletree_run::HostFacts;

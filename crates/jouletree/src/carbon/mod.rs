@@ -6,6 +6,7 @@ mod cost;
 mod emissions;
 mod memory;
 pub mod of_run;
+mod processor;
 mod side;
 mod view;
 
@@ -13,5 +14,6 @@ pub use amounts::{grams, kilowatt_hours, litres, significant};
 pub use args::{CarbonArgs, WHERE, emissions_csv};
 pub use cost::cost;
 pub use emissions::{EmissionsArgs, run as run_emissions, written as written_row};
+pub use processor::model_settings;
 pub use side::write as write_side_file;
 pub use view::{CarbonCommand, EXAMPLES, run};

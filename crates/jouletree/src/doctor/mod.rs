@@ -8,8 +8,9 @@ mod words;
 
 use anyhow::Result;
 use jouletree_meter::inventory::{Inventory, energy_filter, unsupported, watts};
-use jouletree_meter::sampler::{Class, realtime_class};
+use jouletree_meter::sampler::realtime_class;
 use jouletree_model::Nanos;
+use jouletree_model::sampling::Class;
 
 use crate::cli::{DoctorArgs, InspectFormat};
 use crate::{Outcome, json, print};
@@ -21,7 +22,7 @@ const A_WHILE: Nanos = Nanos(1_000_000_000);
 
 /// Runs the command.
 pub fn run(arguments: &DoctorArgs) -> Result<Outcome> {
-    let sources = arguments.meters.sources();
+    let sources = arguments.meters.sources(&crate::carbon::model_settings());
     let inventory = Inventory::take(&sources);
     let required = arguments.meters.check(&inventory);
     let mut diagnosis = Diagnosis {

@@ -9,12 +9,12 @@ use anyhow::{Context, Result};
 use clap::Args;
 use jouletree_carbon::Intensity;
 use jouletree_daemon::policy::FLOOR;
-use jouletree_live::{Board, Endpoint, ListenAddress, Publisher, Pusher, Shown};
+use jouletree_live::{Board, CarbonIntensity, Endpoint, ListenAddress, Publisher, Pusher, Shown};
 use jouletree_meter::station::{Next, Station, Watch};
 use jouletree_model::Nanos;
 
 use super::otlp::OtlpArgs;
-use super::{HEADING, announce};
+use super::{HEADING, announce, shown};
 
 /// How often meters are read for these outputs: batches then come once a second.
 const PERIOD: Nanos = Nanos(250_000_000);
@@ -44,7 +44,7 @@ pub struct MachineOutputs {
     endpoint: Option<Endpoint>,
     watcher: Option<(Arc<AtomicBool>, JoinHandle<()>)>,
     board: Board,
-    intensity: Option<Intensity>,
+    intensity: Option<CarbonIntensity>,
 }
 
 impl MachineLiveArgs {
@@ -60,7 +60,7 @@ impl MachineLiveArgs {
         };
         endpoint.iter().for_each(|endpoint| announce(endpoint, false));
         let pusher = self.otlp.start(&board)?;
-        Ok(MachineOutputs { pusher, endpoint, watcher: None, board, intensity })
+        Ok(MachineOutputs { pusher, endpoint, watcher: None, board, intensity: intensity.map(shown) })
     }
 }
 

@@ -8,9 +8,9 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use jouletree_carbon::Intensity;
-use jouletree_live::{Aliases, Board, Endpoint, ListenAddress, Publisher, Pusher, Shown};
+use jouletree_live::{Aliases, Board, CarbonIntensity, Endpoint, ListenAddress, Publisher, Pusher, Shown};
 use jouletree_meter::station::Feed;
-use jouletree_model::Nanos;
+use jouletree_model::{GramsPerKwh, Nanos};
 
 pub use machine::MachineLiveArgs;
 use otlp::OtlpArgs;
@@ -55,12 +55,12 @@ pub struct Outputs {
     board: Board,
     endpoint: Option<Endpoint>,
     pusher: Option<Pusher>,
-    intensity: Option<Intensity>,
+    intensity: Option<CarbonIntensity>,
     linger: Duration,
 }
 
 impl LiveArgs {
-    /// Opens them. Whoever knows how much carbon dioxide electricity makes says so here.
+    /// Opens them. The carbon intensity of electricity is shown where it is known.
     pub fn open(&self, intensity: Option<Intensity>, is_quiet: bool) -> Result<Outputs> {
         let board = Board::default();
         let aliases = self.prometheus_aliases.map(|AliasesArg::CodeCarbon| Aliases::CodeCarbon);
@@ -74,7 +74,7 @@ impl LiveArgs {
         };
         let pusher = self.otlp.start(&board)?;
         let linger = self.prometheus_linger.unwrap_or_default();
-        Ok(Outputs { board, endpoint, pusher, intensity, linger })
+        Ok(Outputs { board, endpoint, pusher, intensity: intensity.map(shown), linger })
     }
 }
 
@@ -95,6 +95,11 @@ impl Outputs {
             self.board.wait_for_last(self.linger);
         }
     }
+}
+
+/// An intensity as live outputs show it.
+fn shown(intensity: Intensity) -> CarbonIntensity {
+    CarbonIntensity { value: GramsPerKwh(intensity.g_per_kwh), source: intensity.source }
 }
 
 fn announce(endpoint: &Endpoint, is_quiet: bool) {

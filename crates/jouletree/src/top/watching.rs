@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use jouletree_meter::sampler::Stats;
 use jouletree_meter::share::Census;
 use jouletree_meter::station::{Feed, Next, Watch};
 use jouletree_model::Nanos;
+use jouletree_model::sampling::Stats;
 
 use super::args::TopArgs;
 use super::state::{State, Subject};
