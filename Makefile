@@ -7,8 +7,8 @@ export PYTHONDONTWRITEBYTECODE := 1
 
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 SAMPLE := examples/sample
-# TensorFlow 2.15 ends with Python 3.11.
-ENVIRONMENTS := $(shell $(PYTHON) -c 'import sys; print("" if sys.version_info >= (3, 12) else "tensorflow-2.15")' 2>/dev/null) frameworks trackers
+OLDER := $(shell $(PYTHON) -c 'import sys; print("" if sys.version_info >= (3, 12) else "tensorflow-2.15")' 2>/dev/null)
+ENVIRONMENTS := lint frameworks trackers browser $(OLDER)
 
 .DEFAULT_GOAL := help
 
@@ -20,8 +20,16 @@ help: ## List what can be made
 demo: toolchain python ## Train a small BERT under jouletree and see where its joules went
 	@CARGO='$(CARGO)' PYTHON='$(PYTHON)' tools/demo.sh '$(TARGET_DIR)'
 
+.PHONY: check
+check: components ## Inner loop: format, clippy and tests of the crates that changed (BASE=commit, CRATES=names)
+	@CARGO='$(CARGO)' tools/check.sh $(CRATES)
+
 .PHONY: test
-test: format lint licences text sample test-rust test-python test-browser ## Run every check and every test
+test: format lint lint-python licences text sample test-rust test-python test-browser ## Prove the whole: every check, every test with current frameworks
+
+# The rest of what must hold before a change is accepted. Each part can be made alone.
+.PHONY: test-all
+test-all: test-older demo package fuzz ## What takes long: older frameworks, demo, package, fuzzing
 
 .PHONY: test-rust
 test-rust: toolchain
@@ -34,25 +42,29 @@ tested-binary: toolchain
 
 .PHONY: environments
 environments: python ## Fetch the Python environments that tests use
-	@for name in $(ENVIRONMENTS) browser; do $(PYTHON) tools/environment.py $$name >/dev/null || exit 1; done
+	@for name in $(ENVIRONMENTS); do $(PYTHON) tools/environment.py $$name >/dev/null || exit 1; done
 
-# With real frameworks and trackers, each in an environment of its own that is kept in the user's cache folder. What does
-# not need the older TensorFlow runs once, beside the newer frameworks. PYTEST passes arguments on:
-# make test-python PYTEST='-k torch'; what it selects need not be in every environment (5).
-TENSORFLOW_TESTS := $(foreach what,examples keras patch tensorflow,python/tests/test_$(what).py)
+# With real frameworks and trackers, each in an environment of its own that is kept in the user's cache folder. PYTEST
+# passes arguments on: make test-python PYTEST='-k torch'; what it selects need not be in every environment (5).
+run_pytest = environment=$$($(PYTHON) tools/environment.py $(1)) || exit 1; \
+	echo "tests in environment $(1)"; \
+	JOULETREE_BINARY='$(abspath $(TARGET_DIR))/debug/jouletree' $$environment -m pytest -q --durations=10 -p no:cacheprovider \
+		$(2) $(PYTEST) $(if $(PYTEST),|| [ $$? = 5 ]) || exit 1
+
 .PHONY: test-python
 test-python: tested-binary python
-	@for name in $(ENVIRONMENTS); do \
-		environment=$$($(PYTHON) tools/environment.py $$name) || exit 1; \
-		case $$name in \
-		trackers) tests='python/tests/test_compat_*.py' ;; \
-		tensorflow-2.15) tests='$(TENSORFLOW_TESTS)' ;; \
-		*) tests='python/tests --ignore-glob=*/test_compat_*' ;; \
-		esac; \
-		echo "tests in environment $$name"; \
-		JOULETREE_BINARY='$(abspath $(TARGET_DIR))/debug/jouletree' $$environment -m pytest -q --durations=10 -p no:cacheprovider \
-			$$tests $(PYTEST) $(if $(PYTEST),|| [ $$? = 5 ]) || exit 1; \
-	done
+	@$(call run_pytest,frameworks,python/tests --ignore-glob=*/test_compat_*)
+	@$(call run_pytest,trackers,python/tests/test_compat_*.py)
+
+# TensorFlow 2.15 ends with Python 3.11: a newer Python skips it with a message.
+TENSORFLOW_TESTS := $(foreach what,examples keras patch tensorflow,python/tests/test_$(what).py)
+.PHONY: test-older
+test-older: tested-binary python ## Run the tests that the oldest supported TensorFlow has in common with the newest
+ifneq ($(OLDER),)
+	@$(call run_pytest,$(OLDER),$(TENSORFLOW_TESTS))
+else
+	@echo 'skipped: TensorFlow 2.15 needs Python 3.11'
+endif
 
 # Reports in a real browser, which tools/browser.py finds or gets; where it cannot, the tests are skipped. For pictures of
 # the page, JOULETREE_SCREENSHOTS names a folder.
@@ -107,11 +119,20 @@ format: components
 lint: components
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
+# Both write a cache, which is kept out of the sources.
+.PHONY: lint-python
+lint-python: python
+	@environment=$$($(PYTHON) tools/environment.py lint) || exit 1; \
+		RUFF_CACHE_DIR='$(abspath $(TARGET_DIR))/ruff' $$environment -m ruff check python tools tests benches examples && \
+		cd python && $$environment -m mypy --config-file ../pyproject.toml --cache-dir '$(abspath $(TARGET_DIR))/mypy' -p jouletree
+
 .PHONY: licences
 licences: toolchain python
 	$(PYTHON) tools/check_licences.py --self-test
 	$(PYTHON) tools/check_licences.py
 	$(PYTHON) tools/check_dependencies_doc.py
+	$(PYTHON) tools/check_architecture.py --self-test
+	$(PYTHON) tools/check_architecture.py
 
 .PHONY: text
 text:

@@ -6,8 +6,8 @@ import sys
 from turns import Turns
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples"))
-import bert_tf1  # noqa: E402
-from bert_estimator import encode  # noqa: E402
+import bert_tf1
+from bert_estimator import encode
 
 
 def profile_every_step() -> None:

@@ -10,7 +10,7 @@ from transformers import BertConfig, BertForMaskedLM
 from turns import Turns
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples"))
-from bert_torch import VOCABULARY, Sentences  # noqa: E402
+from bert_torch import VOCABULARY, Sentences
 
 
 def main() -> None:

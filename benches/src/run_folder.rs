@@ -64,7 +64,7 @@ pub fn write_run(path: &Path, setup: &Setup) -> Result<usize> {
     let mut power = Vec::new();
     for (index, (lanes, series)) in workload.devices.into_iter().enumerate() {
         let device = Device::new(DeviceClass::Gpu, index as u32);
-        trace.devices.push(device.clone());
+        trace.device_index(&device);
         trace.lanes.extend(lanes);
         power.push(MeteredSeries { device, domain: None, kind: Kind::Measured, series });
     }

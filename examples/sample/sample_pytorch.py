@@ -456,7 +456,9 @@ GEMM_TN = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn"
 GEMM_NN = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_nn"
 GEMM_NT = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_nt"
 FLASH = "void pytorch_flash::flash_fwd_kernel<64, 128, 128, 4>(pytorch_flash::Flash_fwd_params)"
-FLASH_BACKWARD = "void pytorch_flash::flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<64, 128, 128, 8>(pytorch_flash::Flash_bwd_params)"
+FLASH_BACKWARD = (
+    "void pytorch_flash::flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<64, 128, 128, 8>(pytorch_flash::Flash_bwd_params)"
+)
 LAYER_NORM = (
     "void at::native::vectorized_layer_norm_kernel<c10::BFloat16, float>(int, float, c10::BFloat16 const*)"
 )

@@ -448,7 +448,7 @@ def adam_w(graph, gradients):
     for variable, gradient in gradients.items():
         size = graph.trained[variable]
 
-        def add(stem, op_type, *inputs, weight=3):
+        def add(stem, op_type, *inputs, weight=3, size=size):
             return graph.add_unscoped(stem, op_type, *inputs, floats=weight * size)
 
         first, second = (graph.add(f"{variable}/adam_{moment}", "VarHandleOp") for moment in "mv")

@@ -5,10 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use jouletree_meter::sampler::{Flags, Sample};
-use jouletree_meter::share::ShareSample;
-use jouletree_meter::station::Batch;
-use jouletree_meter::{Mono, Quality, Roots, SensorInfo};
+use jouletree_host::Roots;
+use jouletree_model::sampling::{Batch, Flags, Mono, Quality, Sample, SensorInfo, ShareSample};
 use jouletree_model::{Device, DeviceClass, Kind, Nanos};
 use jouletree_run::{JournalWriter, RecordingHeader, RunFolder};
 

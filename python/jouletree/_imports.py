@@ -13,13 +13,14 @@ from ._session import guarded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec as _ModuleSpec
     from types import ModuleType
     from typing import Any, Callable, Optional, Sequence
 
     Adapter = Callable[[ModuleType], None]
-
-#: `importlib.machinery.ModuleSpec`, without the modules that its import brings.
-_ModuleSpec = type(sys.__spec__)
+else:
+    #: `importlib.machinery.ModuleSpec`, without the modules that its import brings.
+    _ModuleSpec = type(sys.__spec__)
 
 _adapters: dict[str, list[Adapter]] = {}
 
@@ -31,7 +32,7 @@ def when_imported(name: str, adapter: Adapter) -> None:
         guarded(adapter, module)
         return
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _Finder())
     _adapters.setdefault(name, []).append(adapter)
 
 
@@ -77,7 +78,7 @@ class _AwaitedSpec(_ModuleSpec):
         before = self._initializing
         self.__dict__["_initializing"] = now
         if before and not now:
-            self.__class__ = _ModuleSpec
+            self.__class__ = _ModuleSpec  # type: ignore[assignment]  # a base class in place of its own
             module = sys.modules.get(self.name)
             # A module that could not be imported is not there.
             if module is not None:

@@ -29,6 +29,6 @@ def _begin() -> None:
 
 try:
     _begin()
-except Exception as error:  # noqa: BLE001: the user's program matters more than its recording
+except Exception as error:  # noqa: BLE001 -- the user's program matters more than its recording
     if not os.environ.get("JOULETREE_QUIET"):
         sys.stderr.write(f"jouletree: this process is recorded without its operations: {error}\n")

@@ -49,7 +49,7 @@ def find() -> Optional[Recorder]:
         elif not _state.was_tried:
             try:
                 _state.recorder = _of_environment() or _own()
-            except Exception as error:  # noqa: BLE001: whatever it is, the program goes on without windows
+            except Exception as error:  # noqa: BLE001 -- whatever it is, the program goes on without windows
                 warn(f"windows are not measured: {error}")
             _state.was_tried = True
         return _state.recorder
@@ -87,7 +87,8 @@ def _own() -> Recorder:
         # By way of a shell, so that it is nobody's child: who waits for all children must not wait for it.
         start = 'exec 3<&0; "$@" <&3 >&3 3<&- &'
         command = ["/bin/sh", "-c", start, "sh", binary, "attend", "--pid", str(os.getpid())]
-        subprocess.run(command, stdin=theirs, stdout=theirs, stderr=complaints, start_new_session=True, check=True)
+        both = theirs.fileno()
+        subprocess.run(command, stdin=both, stdout=both, stderr=complaints, start_new_session=True, check=True)
         theirs.close()
         recorder = Recorder(ours)
         try:

@@ -183,7 +183,8 @@ class Session:
         if self.spare_seconds() >= 0:
             return False
         self.warn(
-            "recording operations took more than a tenth of the program's time; fewer steps are recorded than --steps asks for"
+            "recording operations took more than a tenth of the program's time; "
+            "fewer steps are recorded than --steps asks for"
         )
         return True
 
@@ -371,7 +372,7 @@ def _see_hard_exits(session: Session) -> None:
             leave(status)
 
     _exit.__doc__ = leave.__doc__
-    os._exit = _exit  # type: ignore[assignment]
+    os._exit = _exit  # type: ignore[assignment]  # typed as never returning, as this one never does
 
 
 def _see_replacements(session: Session) -> None:
@@ -386,15 +387,15 @@ def _see_replacements(session: Session) -> None:
         return replacing
 
     # The others of the family call these two.
-    os.execv = before(os.execv)  # type: ignore[assignment]
-    os.execve = before(os.execve)  # type: ignore[assignment]
+    os.execv = before(os.execv)
+    os.execve = before(os.execve)
 
 
 def guarded(action: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
     """Does something that must not harm the user's program; what goes wrong becomes a warning at the end of the run."""
     try:
         return action(*arguments, **named)
-    except Exception as error:  # noqa: BLE001: whatever it is, it is ours and not the user's
+    except Exception as error:  # noqa: BLE001 -- whatever it is, it is ours and not the user's
         session = _current
         if session is not None:
             session.warn(f"{getattr(action, '__qualname__', action)} failed: {type(error).__name__}: {error}")

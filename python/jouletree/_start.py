@@ -61,7 +61,7 @@ def _adapter(name: str) -> Callable[[ModuleType], None]:
 
         try:
             importlib.import_module(f"jouletree.{name}").adapt(framework)
-        except Exception as error:  # noqa: BLE001: most likely a version that is not as the adapter knows it
+        except Exception as error:  # noqa: BLE001 -- most likely a version that is not as the adapter knows it
             session = current()
             if session is not None:
                 version = getattr(framework, "__version__", "of an unknown version")

@@ -57,7 +57,7 @@ class Window:
         if self._recorder is not None:
             try:
                 self._number = self._recorder.open(self._start_ns)
-            except Exception:  # noqa: BLE001: the program goes on without this window
+            except Exception:  # noqa: BLE001 -- the program goes on without this window
                 self._recorder = None
         _open(self)
         return self
@@ -75,7 +75,7 @@ class Window:
             try:
                 recorder.close(self._number, end_ns)
                 self.measurement = _measurement(recorder, self.name, self._number, start_ns, end_ns)
-            except Exception:  # noqa: BLE001: the program goes on without this window
+            except Exception:  # noqa: BLE001 -- the program goes on without this window
                 pass
         session = _session.current()
         if session is not None and not self._quiet:

@@ -16,11 +16,10 @@ from ._session import current
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
-    from ._jax.steps import Steps
-    from ._session import Session
+    from typing import Any
 
 
-def adapt(jax: ModuleType) -> None:
+def adapt(jax: Any) -> None:
     """Sees the calls of jitted functions from here on."""
     session = current()
     if session is None or session.level == "process":

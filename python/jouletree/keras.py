@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any, Callable, Optional
 
+    #: Made when it is first asked for.
+    EnergyCallback: Any
+
 __all__ = ["EnergyCallback", "adapt"]
 
 _PHASES = {
@@ -155,7 +158,7 @@ def _batches(model: Any, method: str, x: Any, kwargs: Any) -> Callable[[], int]:
     if method.endswith("_on_batch"):
         return lambda: 1
     # Keras 2 keeps it in a variable, which it sets for each execution.
-    variable = getattr(model, "_steps_per_execution", None)
+    variable: Any = getattr(model, "_steps_per_execution", None)
     if hasattr(variable, "numpy"):
         is_fixed = int(variable.numpy()) == 1 and not getattr(model, "autotune_steps_per_execution", False)
         return (lambda: 1) if is_fixed else (lambda: int(variable.numpy()))
@@ -207,7 +210,7 @@ def _measuring() -> Any:
 
 
 def _make_callback(keras: Any) -> type:
-    class EnergyCallback(keras.callbacks.Callback):  # type: ignore[misc]
+    class EnergyCallback(keras.callbacks.Callback):
         """Adds the joules of every epoch to its logs, and so to the history, the progress bar and other callbacks.
 
         ``energy_j`` is what the epoch took, its validation included, and ``energy_j_per_step`` that by the number of
@@ -251,7 +254,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     keras = sys.modules.get("keras") or sys.modules.get("tf_keras")
     if keras is None:
-        import keras  # type: ignore[no-redef]
+        import keras  # type: ignore[no-redef]  # the same module
     made = _make_callback(keras)
     globals()[name] = made
     return made

@@ -1,8 +1,9 @@
 """Lightning: ``EnergyCallback`` logs joules by step, sample and epoch to the Trainer's loggers.
 
-A program asks for it with ``Trainer(callbacks=[EnergyCallback()])``, of ``lightning`` or of ``pytorch_lightning``; what other
-Trainers log stays as it is. The figures are ``energy_j_per_step``, ``energy_j_per_sample`` and ``energy_j_per_epoch``, all
-without validation; where power is estimated rather than measured their names end in ``_estimated``.
+A program asks for it with ``Trainer(callbacks=[EnergyCallback()])``, of ``lightning`` or of ``pytorch_lightning``; what
+other Trainers log stays as it is. The figures are ``energy_j_per_step``, ``energy_j_per_sample`` and
+``energy_j_per_epoch``, all without validation; where power is estimated rather than measured their names end in
+``_estimated``.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any, Optional
 
+    #: Made when it is first asked for.
     EnergyCallback: Any
 
-__all__ = ["EnergyCallback", "adapt"]  # noqa: F822: made when it is first asked for
+__all__ = ["EnergyCallback", "adapt"]
 
 
 def adapt(module: ModuleType) -> None:
@@ -48,7 +50,7 @@ def __getattr__(name: str) -> Any:
     return _energy_callback(lightning.pytorch)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _energy_callback(package: Any) -> Any:
     from ._torch.energy import Tally, warn_outside
     class EnergyCallback(package.Callback):

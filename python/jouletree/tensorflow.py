@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from ._tensorflow.scopes import Scopes
     from ._tensorflow.sessions import Sessions
 
+    #: Made when it is first asked for.
+    EnergyHook: Any
+
 __all__ = ["EnergyHook", "adapt"]
 
 _sessions: Optional[Sessions] = None
@@ -39,7 +42,7 @@ def adapt(tensorflow: ModuleType) -> None:
     version = str(getattr(tensorflow, "__version__", "?"))
     try:
         _begin(session, tensorflow)
-    except Exception as error:  # noqa: BLE001: what is built differently may fail in any way
+    except Exception as error:  # noqa: BLE001 -- what is built differently may fail in any way
         session.warn(
             f"TensorFlow {version} is not known ({type(error).__name__}: {error}); its operations are not recorded"
         )

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
+    #: Made when it is first asked for.
     EnergyCallback: Any
 
-__all__ = ["EnergyCallback", "adapt"]  # noqa: F822: made when it is first asked for
+__all__ = ["EnergyCallback", "adapt"]
 
 
 def adapt(module: ModuleType) -> None:
@@ -65,7 +66,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _energy_callback() -> Any:
     # This module has the same name as the framework's, but is another: the import is absolute.
     from transformers import TrainerCallback

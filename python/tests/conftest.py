@@ -115,8 +115,7 @@ def run_recorded(
         env=environment_of(traces, level, steps, **(env or {})),
         cwd=tmp_path,
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         timeout=timeout,
     )
     return Outcome(ended.returncode, ended.stdout.decode(), ended.stderr.decode(), traces)
@@ -133,8 +132,7 @@ def run_alone(python: str, program: pathlib.Path, options: tuple[str, ...] = (),
         env=environment,
         cwd=program.parent,
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         timeout=120,
     )
     return Outcome(ended.returncode, ended.stdout.decode(), ended.stderr.decode(), nothing)

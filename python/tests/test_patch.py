@@ -42,7 +42,7 @@ def can_run(name: str) -> bool:
     return True
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def patched_folder() -> pathlib.Path:
     import tempfile
 
@@ -52,7 +52,7 @@ def patched_folder() -> pathlib.Path:
     return folder
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def outputs(folder: pathlib.Path) -> dict[str, str]:
     """What the programs of a folder print. One process for each framework runs all of its programs."""
     groups: dict[str, list[str]] = {}

@@ -99,7 +99,9 @@ def test_children_end_as_they_would(tmp_path):
     lines = dict(line.split() for line in run.out.splitlines() if " " in line)
     assert lines == {
         **{name: "3" for name in ("exit", "hard", "exec", "steps", "twice", "inside", "thread", "subprocess", "buffered")},
-        **{"end": "0", "error": "1", "multiprocessing": "0"},
+        "end": "0",
+        "error": "1",
+        "multiprocessing": "0",
     }
     assert run.out.splitlines().count("parent") == 1
     # The parent's steps are recorded as before, but for the one in which it forked.

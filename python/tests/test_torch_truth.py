@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import importlib.util
 import json
 import os
 import pathlib
@@ -112,7 +113,8 @@ def test_what_else_is_noted(runs):
     assert "Cells/cell" in {span["op"] for span in long.spans}
 
 
-#: Two processes, whose optimizer calls the forward pass and whose backward pass waits for the gradients of the other.
+#: Two processes, whose optimizer calls the forward pass and whose backward pass waits for the gradients of the other; then
+#: a model whose parameters are sharded, where the torch has that.
 PASSES = """
 import os, socket, torch, torch.distributed as dist, torch.multiprocessing as mp
 from torch import nn
@@ -128,6 +130,15 @@ def work(rank, port):
         loss.backward()
         return loss
     for _ in range(3): optimizer.step(closure)
+    try: from torch.distributed.fsdp import fully_shard
+    except ImportError: fully_shard = None
+    if fully_shard is not None:
+        mesh = dist.init_device_mesh("cpu", (2,))
+        sharded = nn.Sequential(nn.Linear(64, 256), nn.Linear(256, 8))
+        for part in (*sharded, sharded): fully_shard(part, mesh=mesh)
+        optimizer = torch.optim.SGD(sharded.parameters(), 0.1)
+        for _ in range(2):
+            optimizer.zero_grad(); sharded(torch.ones(32, 64)).sum().backward(); optimizer.step()
     dist.destroy_process_group()
 if __name__ == "__main__":
     with socket.socket() as free:
@@ -188,5 +199,14 @@ def test_passes_of_closures_and_collectives(tmp_path):
     assert passes["aten::mse_loss"] == {"forward"}, "the loss in the closure, outside of all modules"
     reduced = [found for path, found in passes.items() if path.startswith("collectives/gloo:all_reduce")]
     assert reduced and all(found == {"backward"} for found in reduced)
+    # Parameters are gathered for both passes, each in its place; gradients are scattered in the backward pass.
+    gathered = {path: found for path, found in passes.items() if path.endswith("/c10d::_allgather_base_")}
+    for path, found in gathered.items():
+        assert found == ({"forward"} if "FSDP::pre_forward" in path else {"backward"}), path
+    if importlib.util.find_spec("torch.distributed.fsdp._fully_shard") is not None:
+        assert {"forward"} in gathered.values() and {"backward"} in gathered.values()
+        assert passes["collectives/gloo:all_gather/(python)"] == {"forward", "backward"}
+        scattered = [found for path, found in passes.items() if path.endswith("/c10d::_reduce_scatter_base_")]
+        assert scattered and all(found == {"backward"} for found in scattered)
     optimizer = {path for path, found in passes.items() if "optimizer" in found}
     assert optimizer and all(path.startswith("optimizer/") for path in optimizer)

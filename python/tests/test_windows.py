@@ -1,6 +1,6 @@
 """Windows, from programs that use them. Needs any Python with pytest, and the `jouletree` command that JOULETREE_BINARY
 names (or that is on the path); without one these tests are skipped. The machine is one without meters, so that numbers
-are estimates; whether they are right is tested where power is played, in crates/jouletree/tests/windows.rs."""
+are estimates; whether they are right is tested where power is played, in crates/jouletree/tests/it/windows.rs."""
 
 from __future__ import annotations
 

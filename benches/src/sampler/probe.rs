@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use jouletree_host::Roots;
 use jouletree_meter::sampler::{Options, Sampler};
 use jouletree_meter::station::{self, Next, Station, Watch};
-use jouletree_meter::{ReadError, Roots, Sensor, SensorInfo, powercap};
+use jouletree_meter::{ReadError, Sensor, powercap};
 use jouletree_model::Nanos;
+use jouletree_model::sampling::SensorInfo;
 use serde::{Deserialize, Serialize};
 
 use super::ZONES;

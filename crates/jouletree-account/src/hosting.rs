@@ -1,34 +1,35 @@
 //! Which devices serve an operation: a framework says that it ran on the processor, and its memory and every socket of the
 //! machine worked for it.
 
-use jouletree_model::{Device, DeviceClass};
+use rustc_hash::FxHashMap;
+
+use jouletree_model::{Device, DeviceClass, DeviceTable};
 
 /// Which devices of a trace serve which.
 #[derive(Debug, Clone)]
-pub(crate) struct Hosting {
+pub(crate) struct Hosting<'a> {
     /// The processor of each machine that has but one in the trace: that is how frameworks call all its sockets together.
-    hosts: Vec<Device>,
+    hosts: FxHashMap<&'a str, Option<usize>>,
     /// The devices that have operations of their own.
-    traced: Vec<Device>,
+    traced: &'a DeviceTable,
 }
 
-impl Hosting {
-    pub(crate) fn of(traced: &[Device]) -> Hosting {
-        let processors: Vec<&Device> = traced.iter().filter(|device| device.class() == DeviceClass::Cpu).collect();
-        let is_alone =
-            |device: &&&Device| processors.iter().filter(|other| other.host() == device.host()).count() == 1;
-        let hosts = processors.iter().filter(is_alone).map(|device| (*device).clone()).collect();
-        Hosting { hosts, traced: traced.to_vec() }
+impl<'a> Hosting<'a> {
+    pub(crate) fn of(traced: &'a DeviceTable) -> Hosting<'a> {
+        let mut hosts = FxHashMap::default();
+        for (number, device) in traced.iter().enumerate().filter(|(_, device)| device.class() == DeviceClass::Cpu)
+        {
+            hosts.entry(device.host()).and_modify(|alone| *alone = None).or_insert(Some(number));
+        }
+        Hosting { hosts, traced }
     }
 
-    /// Whether what runs on `running` is charged with the energy of `device`.
-    pub(crate) fn serves(&self, device: &Device, running: &Device) -> bool {
-        if device == running {
-            return true;
-        }
-        let is_part =
-            matches!(device.class(), DeviceClass::Cpu | DeviceClass::Dram) && device.host() == running.host();
-        is_part && self.hosts.contains(running) && !self.traced.contains(device)
+    /// The device of the trace whose operations are charged with the energy of `device`.
+    pub(crate) fn served_by(&self, device: &Device) -> Option<usize> {
+        self.traced.number_of(device).or_else(|| match device.class() {
+            DeviceClass::Cpu | DeviceClass::Dram => *self.hosts.get(device.host())?,
+            DeviceClass::Gpu | DeviceClass::Machine => None,
+        })
     }
 }
 
@@ -39,8 +40,10 @@ mod tests {
     #[test]
     fn sockets_and_memory_serve_the_processor_of_a_framework() {
         let device = |text: &str| text.parse::<Device>().unwrap();
-        let hosting = Hosting::of(&["a/cpu:0", "a/gpu:0", "b/cpu:0", "b/cpu:1"].map(device));
-        let serves = |one: &str, other: &str| hosting.serves(&device(one), &device(other));
+        let traced = ["a/cpu:0", "a/gpu:0", "b/cpu:0", "b/cpu:1"].map(device);
+        let traced = traced.iter().collect();
+        let hosting = Hosting::of(&traced);
+        let serves = |one: &str, other: &str| hosting.served_by(&device(one)) == traced.number_of(&device(other));
         assert!(serves("a/cpu:0", "a/cpu:0") && serves("a/cpu:1", "a/cpu:0") && serves("a/dram:1", "a/cpu:0"));
         assert!(serves("a/gpu:0", "a/gpu:0") && !serves("a/gpu:1", "a/gpu:0") && !serves("a/dram:0", "a/gpu:0"));
         // A trace that tells sockets apart is believed.

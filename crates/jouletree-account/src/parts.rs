@@ -6,12 +6,12 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use jouletree_model::{
-    DeviceEnergy, Event, Joules, Lane, Nanos, OpId, PartBalance, PartCharge, PartEnergy, StageTime, Step, Stretch,
-    TimeRange, Timeline, Trace,
+    Device, DeviceEnergy, Event, Joules, Lane, Nanos, OpId, PartBalance, PartCharge, PartEnergy, StageTime, Step,
+    Stretch, TimeRange, Timeline, Trace,
 };
 
 use crate::self_time::SelfTime;
-use crate::tally::{OpTally, Tally};
+use crate::tally::{Charged, OpTally};
 use crate::{EnergyIndex, Metered};
 
 /// How many segments are cut at a time.
@@ -23,9 +23,11 @@ pub(crate) struct Cut<'a> {
     /// Lanes without nesting; the number of an operation is that of an operation in a part.
     pub(crate) lanes: Vec<Lane>,
     keys: Keys,
-    /// How often each operation began in each part: by stage, device and key.
-    counts: FxHashMap<(usize, usize, u32), u64>,
+    /// How often each operation began in each part: by stage and device, then by key.
+    counts: Counts,
 }
+
+type Counts = FxHashMap<(usize, usize), FxHashMap<u32, u64>>;
 
 /// Numbers for operations in parts.
 #[derive(Default)]
@@ -72,21 +74,41 @@ impl<'a> Cut<'a> {
         self.keys.keys.len()
     }
 
-    /// What a sweep over the cut lanes says about each operation in each part. `device` is the number of the device in its
-    /// trace, if operations ran on it.
+    /// What a sweep over the cut lanes says about each operation in each part: `tallied`, by the number of the operation in
+    /// its part, in order. `device` is the number of the device in its trace, if operations ran on it.
     pub(crate) fn charges(
         &self,
-        tally: &Tally,
+        tallied: impl Iterator<Item = (usize, Charged)>,
         stage: usize,
         device: Option<usize>,
-    ) -> Vec<(usize, OpId, OpTally)> {
-        let charge = |(key, (part, op)): (u32, &(usize, OpId))| {
-            let charged = tally.ops.get(key as usize).copied().unwrap_or_default();
-            let counted = device.and_then(|device| self.counts.get(&(stage, device, key)));
-            (*part, *op, OpTally { count: counted.copied().unwrap_or_default(), ..charged })
+    ) -> Vec<(usize, OpId, Charged)> {
+        let counts = device.and_then(|device| self.counts.get(&(stage, device)));
+        let counted = counts.into_iter().flatten().map(|(key, count)| (*key as usize, *count));
+        let mut counted: Vec<(usize, u64)> = counted.collect();
+        counted.sort_unstable();
+        let mut charges: Vec<(usize, Charged)> = Vec::with_capacity(counted.len());
+        let mut counted = counted.into_iter().peekable();
+        let uncharged = |(key, count): (usize, u64)| {
+            (key, Charged { tally: OpTally { count, ..OpTally::default() }, standard_error: None })
         };
-        let has_run = |(_, _, tally): &(usize, OpId, OpTally)| tally.count > 0 || tally.energy > Joules::ZERO;
-        (0..).zip(&self.keys.keys).map(charge).filter(has_run).collect()
+        for (key, mut charged) in tallied {
+            while let Some(other) = counted.next_if(|(counted, _)| *counted < key) {
+                charges.push(uncharged(other));
+            }
+            charged.tally.count = counted.next_if(|(counted, _)| *counted == key).map_or(0, |(_, count)| count);
+            charges.push((key, charged));
+        }
+        charges.extend(counted.map(uncharged));
+        let placed = charges.into_iter().filter(|(_, charged)| charged.has_run()).filter_map(|(key, charged)| {
+            let (part, op) = self.keys.keys.get(key)?;
+            Some((*part, *op, charged))
+        });
+        placed.collect()
+    }
+
+    /// The part and the operation of each operation in a part.
+    pub(crate) fn keys(&self) -> &[(usize, OpId)] {
+        &self.keys.keys
     }
 
     /// Whether the operations of a part were recorded as part of a step.
@@ -128,13 +150,8 @@ fn stretch_at<'a>(stretches: &'a [Stretch], place: &mut usize, instant: Nanos) -
     stretches.get(*place)
 }
 
-fn counts(
-    trace: &Trace,
-    timeline: &Timeline,
-    stages: &[StageTime],
-    keys: &mut Keys,
-) -> FxHashMap<(usize, usize, u32), u64> {
-    let mut counts = FxHashMap::default();
+fn counts(trace: &Trace, timeline: &Timeline, stages: &[StageTime], keys: &mut Keys) -> Counts {
+    let mut counts = Counts::default();
     let marks =
         stages.iter().enumerate().flat_map(|(stage, time)| time.ranges.iter().map(move |range| (range, stage)));
     let mut marks: Vec<(&TimeRange, usize)> = marks.collect();
@@ -147,7 +164,8 @@ fn counts(
                 mark += 1;
             }
             let stage = marks.get(mark).map_or(0, |(_, stage)| *stage);
-            *counts.entry((stage, lane.device(), keys.of(stretch.part, event.op))).or_default() += 1;
+            let of_device = counts.entry((stage, lane.device())).or_default();
+            *of_device.entry(keys.of(stretch.part, event.op)).or_default() += 1;
         }
     }
     counts
@@ -157,17 +175,17 @@ fn counts(
 pub(crate) fn part_energies(
     timeline: &Timeline,
     devices: &[DeviceEnergy],
-    power: &[Metered<'_>],
+    power: &FxHashMap<&Device, &Metered<'_>>,
     charges: &[PartCharge],
 ) -> Vec<PartEnergy> {
-    let extents = power.iter().filter_map(|metered| metered.series.extent());
+    let extents = power.values().filter_map(|metered| metered.series.extent());
     let known = extents.reduce(TimeRange::union);
     let ranges = timeline.ranges();
-    let metered = |balance: &DeviceEnergy| power.iter().find(|metered| *metered.device == balance.device);
     let energies: Vec<Vec<Joules>> = devices
         .par_iter()
         .map(|balance| {
-            let index = metered(balance).map(|metered| EnergyIndex::from(metered.series)).unwrap_or_default();
+            let metered = power.get(&balance.device);
+            let index = metered.map(|metered| EnergyIndex::from(metered.series)).unwrap_or_default();
             ranges.iter().map(|ranges| index.within(ranges)).collect()
         })
         .collect();

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use jouletree_meter::Roots;
+use jouletree_host::Roots;
 use jouletree_meter::sampler::Options;
 use jouletree_model::Nanos;
 

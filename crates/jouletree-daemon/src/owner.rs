@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use jouletree_meter::share::{began, is_gone};
+use jouletree_host::{began, is_gone};
 
 use crate::policy::Owner;
 

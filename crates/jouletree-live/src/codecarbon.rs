@@ -22,7 +22,7 @@ pub fn families(snapshot: &Snapshot) -> Vec<Family> {
     };
     let consumed = snapshot.inner_devices().map(|total| total.energy).reduce(|one, other| one + other);
     let emissions = snapshot.intensity.as_ref().zip(consumed);
-    let emissions = emissions.map(|(intensity, consumed)| intensity.grams(consumed.kilowatt_hours()) * 1e-3);
+    let emissions = emissions.map(|(intensity, consumed)| intensity.value.grams(consumed) * 1e-3);
     let rate = emissions.filter(|_| duration > 0.0).map(|emissions| emissions / duration);
     [
         ("duration", "The time since counting began (s)", Some(duration)),

@@ -1,7 +1,6 @@
 //! The metrics that there are: names, units, labels and values, before any format.
 
-use jouletree_meter::live::DeviceTotal;
-use jouletree_model::Joules;
+use jouletree_series::live::DeviceTotal;
 
 use crate::snapshot::Snapshot;
 use crate::{Aliases, codecarbon};
@@ -161,10 +160,8 @@ fn gap(snapshot: &Snapshot) -> Family {
 
 fn carbon(snapshot: &Snapshot) -> Vec<Family> {
     let Some(intensity) = &snapshot.intensity else { return Vec::new() };
-    let point = |total: &DeviceTotal| Point {
-        labels: of_class(total),
-        value: intensity.grams(total.energy.kilowatt_hours()),
-    };
+    let point =
+        |total: &DeviceTotal| Point { labels: of_class(total), value: intensity.value.grams(total.energy) };
     let carbon = counter(
         "carbon",
         "The carbon dioxide equivalent of the energy of a device",
@@ -176,7 +173,7 @@ fn carbon(snapshot: &Snapshot) -> Vec<Family> {
         "carbon_intensity",
         "The carbon dioxide equivalent of electricity, as it was told",
         Unit::GramsPerJoule,
-        [Point { labels, value: intensity.g_per_kwh / Joules::PER_KILOWATT_HOUR }],
+        [Point { labels, value: intensity.value.per_joule() }],
     );
     vec![carbon, intensity]
 }

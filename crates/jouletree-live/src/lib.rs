@@ -24,7 +24,7 @@ pub use endpoint::{Endpoint, EndpointError};
 pub use family::{Family, Kind, Point, Unit, families};
 pub use otlp::Pusher;
 pub use publisher::{Publisher, Shown};
-pub use snapshot::Snapshot;
+pub use snapshot::{CarbonIntensity, Snapshot};
 pub use text::{Exposition, exposition};
 
 /// Names of other tools under which figures are also shown.

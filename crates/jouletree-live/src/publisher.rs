@@ -2,14 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use jouletree_meter::live::{DeviceTotal, Live};
-use jouletree_meter::station::Batch;
-use jouletree_meter::{Anchor, SensorInfo, process_time};
+use jouletree_host::{Now, process_time};
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{Anchor, Batch, SensorInfo};
+use jouletree_series::live::{DeviceTotal, Live};
 
 use crate::board::Board;
-use crate::snapshot::Snapshot;
-use jouletree_carbon::Intensity;
+use crate::snapshot::{CarbonIntensity, Snapshot};
 
 /// No oftener is anything new shown: what a processor computes is not to be told from its energy.
 pub const BETWEEN: Duration = Duration::from_secs(1);
@@ -19,8 +18,8 @@ pub const BETWEEN: Duration = Duration::from_secs(1);
 pub struct Shown {
     /// Who used it: only where a process is watched, and never by a daemon.
     pub parts: bool,
-    /// Carbon, where somebody knows the intensity.
-    pub intensity: Option<Intensity>,
+    /// Carbon, where the intensity is known.
+    pub intensity: Option<CarbonIntensity>,
 }
 
 /// Takes the batches of a session and pins what they say to a board.

@@ -2,10 +2,17 @@
 
 use std::time::Duration;
 
-use jouletree_meter::live::DeviceTotal;
-use jouletree_model::{DeviceClass, Joules, Nanos};
+use jouletree_model::{DeviceClass, GramsPerKwh, Joules, Nanos};
+use jouletree_series::live::DeviceTotal;
 
-use jouletree_carbon::Intensity;
+/// The carbon intensity of electricity, and where the figure comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CarbonIntensity {
+    /// The figure.
+    pub value: GramsPerKwh,
+    /// Its source.
+    pub source: String,
+}
 
 /// Everything that is shown at an instant.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,8 +31,8 @@ pub struct Snapshot {
     pub lost_samples: u64,
     /// The processor time of the process that shows this.
     pub own_time: Nanos,
-    /// How much carbon dioxide electricity makes, where that is known.
-    pub intensity: Option<Intensity>,
+    /// The carbon intensity of electricity, where that is known.
+    pub intensity: Option<CarbonIntensity>,
 }
 
 impl Snapshot {

@@ -4,10 +4,9 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use jouletree_carbon::Intensity;
-use jouletree_meter::live::DeviceTotal;
-use jouletree_meter::share::Split;
-use jouletree_model::{Device, DeviceClass, Joules, Kind as Provenance, Nanos, Watts};
+use jouletree_model::{Device, DeviceClass, GramsPerKwh, Joules, Kind as Provenance, Nanos, Watts};
+use jouletree_series::live::DeviceTotal;
+use jouletree_series::share::Split;
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value;
 use proptest::prelude::*;
@@ -46,8 +45,8 @@ fn snapshot() -> Snapshot {
     }
 }
 
-fn known() -> Intensity {
-    Intensity::given(331.0)
+fn known() -> CarbonIntensity {
+    CarbonIntensity { value: GramsPerKwh(331.0), source: "given by the user".to_owned() }
 }
 
 /// The values of a metric, with their labels as they are written.

@@ -1,16 +1,12 @@
 //! Meters: where joules come from.
 //!
-//! A [`Sensor`] gives raw cumulative readings and nothing else. [`Counter`] makes an ever-growing count of them, whatever
-//! the hardware's counter does: it wraps, stalls, runs backwards, vanishes. The sampler reads all sensors at fixed
-//! instants of the monotonic clock; [`Anchors`] tie that clock to the time of day. Energy is what is kept; power is
-//! derived. Where a reading is missing there is a gap, and a gap is said, never filled.
+//! A [`Sensor`] gives raw cumulative readings and nothing else. The [`sampler`] reads all sensors at fixed instants of the
+//! monotonic clock; the [`station`] hands samples, shares of process trees and resources to sessions in batches. What they
+//! mean as energy is computed in `jouletree-series`. A failed reading is a gap in the data, never filled.
 
-mod clock;
-mod counter;
 pub mod external;
 pub mod hwmon;
 pub mod inventory;
-pub mod live;
 pub mod model;
 mod number_file;
 pub mod nvml;
@@ -22,18 +18,13 @@ mod probe;
 mod proc_stat;
 mod remedy;
 pub mod resources;
-mod roots;
 pub mod sampler;
 mod sensor;
-pub mod series;
 pub mod share;
 mod silence;
 pub mod slow;
 pub mod station;
 
-pub use clock::{Anchor, Anchors, Mono, process_time};
-pub use counter::{Advance, Counter, Implausible};
 pub use once::once;
 pub use probe::Probe;
-pub use roots::Roots;
-pub use sensor::{Bounds, Found, Quality, ReadError, Reading, Sensor, SensorInfo, Unusable};
+pub use sensor::{Found, ReadError, Reading, Sensor, Unusable};

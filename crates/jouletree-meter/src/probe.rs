@@ -8,9 +8,11 @@ use std::hint::black_box;
 use std::thread;
 use std::time::Duration;
 
+use jouletree_host::Now;
 use jouletree_model::Nanos;
+use jouletree_model::sampling::Mono;
 
-use crate::{Found, Mono, ReadError, Sensor, Unusable};
+use crate::{Found, ReadError, Sensor, Unusable};
 
 /// How long sensors are watched before they are called dead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,7 +143,7 @@ mod tests {
     use jouletree_model::{Device, DeviceClass, Kind};
 
     use super::*;
-    use crate::SensorInfo;
+    use jouletree_model::sampling::SensorInfo;
 
     /// Counts up after so many readings, or fails then.
     struct Scripted {
@@ -176,7 +178,7 @@ mod tests {
             period,
             most_watts: 100.0,
             is_slow: false,
-            quality: crate::Quality::default(),
+            quality: jouletree_model::sampling::Quality::default(),
         };
         Found { info: info.clone(), sensor: Ok(Box::new(Scripted { info, still_for, fails, readings: 0 })) }
     }

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use jouletree_host::number;
+
 use crate::ReadError;
 use crate::share::CpuTicks;
-use crate::share::kept::{KeptFile, number};
+use crate::share::kept::KeptFile;
 
 /// More CPUs than any machine has: a larger number is nonsense and must not cost memory.
 const MOST_CPUS: usize = 1 << 16;

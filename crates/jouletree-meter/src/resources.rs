@@ -2,40 +2,19 @@
 //!
 //! GPUs are asked by [`nvml::Gpu::use_now`](crate::nvml::Gpu::use_now), on a thread of their own.
 
+use jouletree_host::{Now, Roots, number};
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{Mono, ResourceSample};
 use rustix::io::Errno;
 
-use crate::share::kept::{KeptFile, NumberedDirectory, number};
+use crate::ReadError;
+use crate::share::kept::{KeptFile, NumberedDirectory};
 use crate::share::{Machine, Tree};
-use crate::{Mono, ReadError, Roots};
 
 /// The kernel walks through all memory of a process to tell its part of shared memory: not more often than this,
 const SHARED_PERIOD: Nanos = Nanos(1_000_000_000);
 /// and so seldom that it takes no more than one part of so many of the time: a process may have very much memory.
 const SHARED_PATIENCE: i64 = 1000;
-
-/// What a tree and its machine use at an instant. Amounts of memory are in bytes.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ResourceSample {
-    /// When.
-    pub at: Mono,
-    /// The CPUs that the tree kept busy since the sample before: 2.5 is two and a half.
-    pub cpus: f64,
-    /// The part of all CPUs that was busy since the sample before, from 0 to 1; `None` when the system does not tell.
-    pub machine_busy: Option<f64>,
-    /// Memory in use by the tree's processes; what several of them share is counted for each.
-    pub resident: u64,
-    /// The same with shared memory counted once, as it was a second ago or, in very large processes, some seconds; `None` when that is not told or not permitted.
-    pub proportional: Option<u64>,
-    /// All memory of the machine.
-    pub memory_total: Option<u64>,
-    /// What of it could be used without swapping.
-    pub memory_available: Option<u64>,
-    /// The tree's processes.
-    pub processes: usize,
-    /// Its threads.
-    pub threads: usize,
-}
 
 /// Keeps the log of resources.
 #[derive(Debug)]

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::io;
 
-use jouletree_model::{Device, Kind, Nanos};
-
-use crate::Mono;
+use jouletree_host::Now;
+use jouletree_model::Nanos;
+use jouletree_model::sampling::{Mono, SensorInfo};
 
 /// Something that counts energy. Reading it must be cheap and must not allocate: it happens up to a thousand times a
 /// second.
@@ -36,70 +36,6 @@ pub struct Reading {
     pub at: Mono,
     /// The count.
     pub microjoules: u64,
-}
-
-/// What is known about a sensor.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SensorInfo {
-    /// What it meters.
-    pub device: Device,
-    /// The part of the device that it meters, when it is not the whole: a breakdown that is never added to the whole.
-    pub domain: Option<String>,
-    /// Where it was found, in words that lead a person there.
-    pub source: String,
-    /// How far from a meter its numbers stand.
-    pub kind: Kind,
-    /// The largest count before it begins again at zero; `None` when it never does.
-    pub range: Option<u64>,
-    /// The step in which it counts, in microjoules.
-    pub step: f64,
-    /// How often the hardware updates it, as far as that is known.
-    pub period: Nanos,
-    /// More than this many watts cannot be: a count that grows faster was not grown but set.
-    pub most_watts: f64,
-    /// Whether reading it may take milliseconds, so that it must not hold up the others.
-    pub is_slow: bool,
-    /// How far its numbers can be trusted, beyond their kind.
-    pub quality: Quality,
-}
-
-impl SensorInfo {
-    /// Whether its count may stand still although it is well: that of a part, which can be switched off, and that of a
-    /// meter that tells power, which can be none. The counter of a whole processor or of its memory never rests.
-    pub fn may_rest(&self) -> bool {
-        self.domain.is_some() || self.range.is_none()
-    }
-}
-
-/// How far the numbers of a sensor can be trusted. By default they come without delay, and nothing is known of the rest.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Quality {
-    /// How long after the fact a reading shows it: what is read at an instant was used this much earlier.
-    pub lag: Nanos,
-    /// The part of the time that enters its readings; `None` when nobody knows.
-    pub coverage: Option<f64>,
-    /// What its count is to be multiplied by to reach the 5th and the 95th percentile of what it may have been;
-    /// `None` when nobody knows.
-    pub bounds: Option<Bounds>,
-}
-
-/// Factors that lead from a number to the ends of its 90 % interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bounds {
-    /// To the 5th percentile, at most one.
-    pub low: f64,
-    /// To the 95th percentile, at least one.
-    pub high: f64,
-}
-
-/// From the ends of a normal 90 % interval to those of the 95 % interval.
-const FROM_90_TO_95: f64 = 1.96 / 1.645;
-
-impl Bounds {
-    /// The factors that lead to the ends of the 95 % interval, which is the one that people are shown.
-    pub fn at_95(self) -> Bounds {
-        Bounds { low: self.low.powf(FROM_90_TO_95), high: self.high.powf(FROM_90_TO_95) }
-    }
 }
 
 /// Why a reading failed.

@@ -2,8 +2,7 @@
 //! silence: its thread did not run either, and what it counts will be there a moment later.
 
 use jouletree_model::Nanos;
-
-use crate::Mono;
+use jouletree_model::sampling::Mono;
 
 /// Looks at what a thread of a sensor says.
 #[derive(Debug, Clone)]

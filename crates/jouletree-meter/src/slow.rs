@@ -9,10 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
+use jouletree_host::Now;
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{Mono, SensorInfo};
 
 use crate::silence::Silence;
-use crate::{Mono, ReadError, Reading, Sensor, SensorInfo};
+use crate::{ReadError, Reading, Sensor};
 
 /// How long a sensor may take to answer before it counts as late.
 pub const DEADLINE: Nanos = Nanos(150_000_000);

@@ -1,11 +1,11 @@
 use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::time::Instant;
 
+use jouletree_model::sampling::Quality;
 use jouletree_model::{Device, DeviceClass, Kind};
 use punctual::punctually;
 
 use super::*;
-use crate::Quality;
 
 /// Counts its readings, and does in each what the test says.
 struct Scripted {

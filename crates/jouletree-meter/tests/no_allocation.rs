@@ -3,19 +3,23 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 #![allow(unsafe_code, reason = "an allocator can only be written so; it counts and passes everything on")]
 
-mod common;
+use test_support::powercap as common;
 
 use std::alloc::{GlobalAlloc, Layout as Memory, System};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::machine;
-use fake_powercap::Layout;
+use jouletree_host::{Now, Roots};
 use jouletree_meter::sampler::{Options, Sampler};
 use jouletree_meter::share::{ShareMeter, Source};
-use jouletree_meter::{Counter, Mono, ReadError, Roots, Sensor, SensorInfo};
+use jouletree_meter::{ReadError, Sensor};
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{Mono, SensorInfo};
+use jouletree_series::Counter;
+
+use common::machine;
+use fake_powercap::Layout;
 
 struct Counting;
 

@@ -1,4 +1,5 @@
-//! The vocabulary that every other crate speaks: units, time, devices, operations, events, power, footprints.
+//! The vocabulary that every other crate speaks: units, time, devices, operations, events, samples, power,
+//! footprints.
 //!
 //! Plain data with its invariants and nothing else: no files, no formats, no algorithms beyond what keeps a
 //! value well formed. Data flows through these types in one direction, from meters and traces to footprints.
@@ -6,6 +7,7 @@
 mod call;
 mod census;
 mod device;
+mod device_table;
 mod event;
 mod footprint;
 mod guard;
@@ -18,16 +20,19 @@ mod program;
 mod provenance;
 mod redact;
 mod sampled;
+pub mod sampling;
 mod spreadsheet;
 mod time_base;
 mod timeline;
 mod trace;
+mod uncertainty;
 mod units;
 mod warning;
 
 pub use call::{Call, CallError, CallSite, CallStability, Calls};
 pub use census::{Census, Holding, Span};
 pub use device::{Device, DeviceClass, DeviceParseError};
+pub use device_table::DeviceTable;
 pub use event::{Event, Lane, Step};
 pub use footprint::{DeviceEnergy, Footprint, OpEnergy, StageEnergy, StepEnergy};
 pub use guard::{guarded, silence_guarded_panics, survived};
@@ -44,5 +49,6 @@ pub use spreadsheet::in_spreadsheet;
 pub use time_base::{BaseOrigin, Marker, TimeBase};
 pub use timeline::{Part, PartKind, Stretch, Timeline};
 pub use trace::{ReadCount, Trace, TraceSource};
-pub use units::{Joules, Nanos, TimeRange, Watts};
+pub use uncertainty::{WithError, standard_error_of_same, standard_error_of_sum};
+pub use units::{GramsPerKwh, Joules, Nanos, TimeRange, Watts};
 pub use warning::Warning;

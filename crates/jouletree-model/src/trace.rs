@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Census, Device, Lane, Marker, ModelTree, OpId, OpTable, Program, TimeBase, TimeRange, Warning};
+use crate::{
+    Census, Device, DeviceTable, Lane, Marker, ModelTree, OpId, OpTable, Program, TimeBase, TimeRange, Warning,
+};
 
 /// What ran when, on which devices: the events of one or more trace files.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -10,7 +12,7 @@ pub struct Trace {
     /// The files it came from.
     pub sources: Vec<TraceSource>,
     /// The devices that lanes refer to by index.
-    pub devices: Vec<Device>,
+    pub devices: DeviceTable,
     /// The operations that events refer to by number.
     pub ops: OpTable,
     /// Threads and streams with their events.
@@ -59,10 +61,7 @@ pub struct ReadCount {
 impl Trace {
     /// The index of `device` in this trace, which is added if it is new.
     pub fn device_index(&mut self, device: &Device) -> usize {
-        self.devices.iter().position(|known| known == device).unwrap_or_else(|| {
-            self.devices.push(device.clone());
-            self.devices.len() - 1
-        })
+        self.devices.intern(device)
     }
 
     /// From the first start to the last end over all lanes; `None` when there is no event.
@@ -78,7 +77,18 @@ impl Trace {
     /// The same trace with the machine named on every device that does not say on which it sits.
     pub fn on(mut self, host: &str) -> Trace {
         let named = |device: Device| if device.is_on_unnamed_host() { device.on(host) } else { device };
-        self.devices = self.devices.into_iter().map(named).collect();
+        let mut devices = DeviceTable::default();
+        let numbers: Vec<usize> =
+            self.devices.iter().map(|device| devices.intern(&named(device.clone()))).collect();
+        // A device may be there twice, with the machine's name and without: it gets one number.
+        if devices.len() < numbers.len() {
+            let renumbered = |lane: Lane| {
+                let device = numbers.get(lane.device()).copied().unwrap_or(lane.device());
+                lane.renumbered(device, &[])
+            };
+            self.lanes = self.lanes.into_iter().map(renumbered).collect();
+        }
+        self.devices = devices;
         self.census = self.census.renamed(named);
         for count in self.sources.iter_mut().flat_map(|source| &mut source.counts) {
             count.device = named(count.device.clone());
@@ -126,6 +136,20 @@ mod tests {
         trace.device_index(&Device::new(DeviceClass::Cpu, 0).on("worker-1"));
         let names: Vec<String> = trace.on("n7").devices.iter().map(Device::to_string).collect();
         assert_eq!(names, ["n7/gpu:0", "worker-1/cpu:0"]);
+    }
+
+    #[test]
+    fn a_device_that_is_named_in_one_place_only_becomes_one() {
+        let mut both = trace(0, ["a", "b"]);
+        both.device_index(&Device::new(DeviceClass::Cpu, 0));
+        both.merge(trace(0, ["a", "b"]).on("n7"));
+        let devices: Vec<usize> = both.lanes.iter().map(Lane::device).collect();
+        assert_eq!(devices, [0, 2]);
+        let named = both.on("n7");
+        let names: Vec<String> = named.devices.iter().map(Device::to_string).collect();
+        assert_eq!(names, ["n7/gpu:0", "n7/cpu:0"]);
+        assert!(named.lanes.iter().all(|lane| lane.device() == 0));
+        assert_eq!(named.lanes[1].events()[1].op, OpId(1));
     }
 
     #[test]

@@ -16,6 +16,23 @@ pub struct Joules(pub f64);
 #[serde(transparent)]
 pub struct Watts(pub f64);
 
+/// Grams of CO2 equivalent per kilowatt-hour of electricity.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct GramsPerKwh(pub f64);
+
+impl GramsPerKwh {
+    /// Grams for an energy.
+    pub fn grams(self, energy: Joules) -> f64 {
+        self.0 * energy.kilowatt_hours()
+    }
+
+    /// Grams per joule.
+    pub fn per_joule(self) -> f64 {
+        self.0 / Joules::PER_KILOWATT_HOUR
+    }
+}
+
 /// A point in time as nanoseconds since the Unix epoch, or the distance between two such points.
 ///
 /// Arithmetic saturates: a hostile time stamp can make a duration absurd, never a panic.

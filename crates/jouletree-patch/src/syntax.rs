@@ -13,6 +13,8 @@ pub(crate) const DEEPEST: usize = 5_000;
 /// How much of the stack must be left before it grows, and by how much it grows.
 const STACK_LEFT: usize = 128 * 1024;
 const STACK_MORE: usize = 4 * 1024 * 1024;
+/// The stack that the parser needs for `DEEPEST` levels: it grows its own but for the defaults of lambdas.
+const PARSER_STACK: usize = 64 * 1024 * 1024;
 
 /// Lets the recursion of `work` go on wherever the stack ends.
 pub(crate) fn with_stack<T>(work: impl FnOnce() -> T) -> T {
@@ -48,7 +50,8 @@ pub(crate) fn parse(source: &str, dialect: Dialect, counts: &mut Counts) -> Resu
         Dialect::Python => Mode::Module,
         Dialect::IPython => Mode::Ipython,
     };
-    let parsed = parse_unchecked(source, ParseOptions::from(mode));
+    let parsed =
+        stacker::maybe_grow(PARSER_STACK, PARSER_STACK, || parse_unchecked(source, ParseOptions::from(mode)));
     let error = parsed.errors().first().map(|error| Malformed {
         at: error.location.start().to_u32(),
         message: message(&error.error.to_string()),

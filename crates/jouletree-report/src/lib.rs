@@ -10,6 +10,7 @@ pub mod export;
 mod figures;
 mod page;
 mod parts;
+mod reaccounted;
 mod study;
 mod told;
 
@@ -19,6 +20,7 @@ pub use figures::{
 };
 pub use page::page;
 pub use parts::{PartRow, parts, parts_by_name};
+pub use reaccounted::{AttributionError, footprint_by, recorded_attribution};
 pub use study::{
     DeviceTotal, Moment, PowerTrack, PowerView, Provenance, Ranked, StageTotal, StepView, Study, StudyError,
 };

@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use jouletree_model::{Calls, Census, Footprint, Lane, ModelTree, Program, Trace};
+use jouletree_model::{Calls, Census, DeviceTable, Footprint, Lane, ModelTree, Program, Trace};
 
 use crate::journal::HEADER;
 use crate::manifest::{Accounting, Manifest, replace_json, write_json};
@@ -131,8 +131,9 @@ impl RunFolder {
         let header = &self.manifest.trace;
         let ops = ops::read_ops(&self.file(OPS))?;
         let events = events::read_events(&self.file(EVENTS), header.lanes.len(), ops.len(), threads)?;
+        let devices: DeviceTable = header.devices.iter().collect();
         let lanes = header.lanes.iter().zip(events).map(|(lane, events)| {
-            let device = header.devices.iter().position(|device| *device == lane.device).ok_or_else(|| {
+            let device = devices.number_of(&lane.device).ok_or_else(|| {
                 let problem =
                     format!("lane `{}` is on {}, which is not among the devices", lane.label, lane.device);
                 RunError::content(&self.file(MANIFEST), problem)
@@ -142,7 +143,7 @@ impl RunFolder {
         Ok(Trace {
             lanes: lanes.collect::<Result<_, RunError>>()?,
             sources: self.manifest.sources.clone(),
-            devices: header.devices.clone(),
+            devices,
             ops,
             model: self.read_model()?,
             program: self.read_program()?,

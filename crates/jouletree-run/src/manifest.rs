@@ -64,6 +64,9 @@ pub struct Accounting {
     /// Whose energy was accounted: that of devices, or what the recorded process tree used of it.
     #[serde(default)]
     pub energy: EnergyOf,
+    /// The policy that shared energy among operations. Absent in the runs of earlier versions, whose shares are equal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attribution: Option<String>,
     /// How long a reading holds, in milliseconds, where the rule has such a limit.
     pub hold_ms: Option<f64>,
 }
@@ -191,7 +194,11 @@ impl TraceHeader {
             Ok(LaneHeader { device, label: lane.label().to_owned() })
         });
         let lanes = lanes.collect::<Result<_, RunError>>()?;
-        Ok(TraceHeader { devices: trace.devices.clone(), lanes, warnings: trace.warnings.clone() })
+        Ok(TraceHeader {
+            devices: trace.devices.iter().cloned().collect(),
+            lanes,
+            warnings: trace.warnings.clone(),
+        })
     }
 }
 

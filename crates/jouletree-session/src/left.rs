@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use jouletree_meter::share::began;
+use jouletree_host::began;
 
 /// Helpers of a program may end a moment after it.
 const GRACE: Duration = Duration::from_millis(200);

@@ -9,11 +9,11 @@ use anyhow::{Context, Result};
 use jouletree_carbon::Intensity;
 use jouletree_daemon::policy::FLOOR;
 use jouletree_live::otlp::PushSettings;
-use jouletree_live::{Board, Endpoint, ListenAddress, Publisher, Pusher, Shown};
+use jouletree_live::{Board, CarbonIntensity, Endpoint, ListenAddress, Publisher, Pusher, Shown};
 use jouletree_meter::station::{Next, Station, Watch};
 use jouletree_model::Nanos;
 
-use crate::outputs::{announce, pusher};
+use crate::outputs::{announce, pusher, shown};
 
 /// How often meters are read for these outputs: batches then come once a second.
 const PERIOD: Nanos = Nanos(250_000_000);
@@ -38,7 +38,7 @@ pub struct MachineOutputs {
     endpoint: Option<Endpoint>,
     watcher: Option<(Arc<AtomicBool>, JoinHandle<()>)>,
     board: Board,
-    intensity: Option<Intensity>,
+    intensity: Option<CarbonIntensity>,
 }
 
 impl MachineOutputs {
@@ -51,7 +51,7 @@ impl MachineOutputs {
         };
         endpoint.iter().for_each(|endpoint| announce(endpoint, false));
         let pusher = pusher(options.push, &board)?;
-        Ok(MachineOutputs { pusher, endpoint, watcher: None, board, intensity })
+        Ok(MachineOutputs { pusher, endpoint, watcher: None, board, intensity: intensity.map(shown) })
     }
 
     /// Begins to show what a station reads.

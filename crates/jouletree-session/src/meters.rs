@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use jouletree_carbon::models::cpu;
 use jouletree_carbon::settings::{self, Key};
-use jouletree_meter::Roots;
+use jouletree_host::Roots;
 use jouletree_meter::external::ExternalMeter;
 use jouletree_meter::inventory::{Inventory, Sources};
 use jouletree_meter::model::{Given, MeasuredPair};

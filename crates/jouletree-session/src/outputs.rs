@@ -5,9 +5,9 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use jouletree_carbon::Intensity;
 use jouletree_live::otlp::PushSettings;
-use jouletree_live::{Aliases, Board, Endpoint, ListenAddress, Publisher, Pusher, Shown};
+use jouletree_live::{Aliases, Board, CarbonIntensity, Endpoint, ListenAddress, Publisher, Pusher, Shown};
 use jouletree_meter::station::Feed;
-use jouletree_model::Nanos;
+use jouletree_model::{GramsPerKwh, Nanos};
 
 use crate::notice::notice;
 
@@ -30,12 +30,12 @@ pub struct Outputs {
     board: Board,
     endpoint: Option<Endpoint>,
     pusher: Option<Pusher>,
-    intensity: Option<Intensity>,
+    intensity: Option<CarbonIntensity>,
     linger: Duration,
 }
 
 impl Outputs {
-    /// Opens them. Whoever knows how much carbon dioxide electricity makes says so here.
+    /// Opens them. The carbon intensity of electricity is shown where it is known.
     pub fn open(options: LiveOptions, intensity: Option<Intensity>, is_quiet: bool) -> Result<Outputs> {
         let board = Board::default();
         let endpoint = match options.prometheus {
@@ -47,7 +47,7 @@ impl Outputs {
             None => None,
         };
         let pusher = pusher(options.push, &board)?;
-        Ok(Outputs { board, endpoint, pusher, intensity, linger: options.linger })
+        Ok(Outputs { board, endpoint, pusher, intensity: intensity.map(shown), linger: options.linger })
     }
 
     /// Begins to show what this feed brings; `None` when there is nobody to show it to.
@@ -66,6 +66,11 @@ impl Outputs {
             self.board.wait_for_last(self.linger);
         }
     }
+}
+
+/// An intensity as live outputs show it.
+pub(crate) fn shown(intensity: Intensity) -> CarbonIntensity {
+    CarbonIntensity { value: GramsPerKwh(intensity.g_per_kwh), source: intensity.source }
 }
 
 /// Begins to send what is pinned to a board, if that is wanted.

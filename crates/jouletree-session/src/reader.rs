@@ -2,10 +2,9 @@
 
 use anyhow::{Result, bail};
 use jouletree_daemon::client::{Address, Client};
-use jouletree_meter::SensorInfo;
 use jouletree_meter::inventory::Inventory;
-use jouletree_meter::sampler::Stats;
 use jouletree_meter::station::{Feed, Options, Station, Watch};
+use jouletree_model::sampling::{SensorInfo, Stats};
 use jouletree_model::{DeviceClass, Kind, Nanos};
 
 use crate::daemon_place::{DaemonPlace, NetworkKeys};

@@ -8,9 +8,10 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
+use jouletree_host::Roots;
 use jouletree_live::Publisher;
-use jouletree_meter::Roots;
-use jouletree_meter::station::{Batch, Feed, Next, Watch};
+use jouletree_meter::station::{Feed, Next, Watch};
+use jouletree_model::sampling::Batch;
 use jouletree_model::{Nanos, survived};
 use jouletree_run::{JournalWriter, RecordingHeader, RunFolder};
 

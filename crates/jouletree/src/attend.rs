@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use jouletree_meter::station::{Batch, Feed, Next, Watch};
+use jouletree_meter::station::{Feed, Next, Watch};
 use jouletree_model::Nanos;
+use jouletree_model::sampling::Batch;
 
 use crate::reader::Granted;
 use crate::reader_args::ReaderArgs;

@@ -4,8 +4,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 
+use jouletree_account::Attribution;
 use jouletree_model::Nanos;
 
 use crate::carbon::CarbonArgs;
@@ -28,73 +30,73 @@ pub struct Cli {
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Align a framework's trace with a power trace and account the energy of every operation
+    /// Attribute recorded power to the operations of a recorded trace
     #[command(after_help = ACCOUNT_EXAMPLES)]
     Account(AccountArgs),
-    /// Measure models node by node, to learn what this machine takes
+    /// Measure models node by node, to train predictors for this machine
     #[command(after_help = crate::calibrate::EXAMPLES)]
     Calibrate(crate::calibrate::CalibrateArgs),
-    /// Show what single calls of library functions used, beyond idling and with their tails
+    /// Show the net energy of single library calls
     #[command(after_help = crate::calls::EXAMPLES)]
     Calls(crate::calls::CallsArgs),
-    /// Say what the energy of a run stands for: grams of CO2, water, money, with the source of every figure
+    /// Show carbon, water and cost of a run, with the source of every figure
     #[command(after_help = crate::carbon::EXAMPLES)]
     Carbon(crate::carbon::CarbonCommand),
-    /// Write the report card of a model: time, energy, carbon, machine, layers and the spread over its runs
+    /// Write the report card of a model: time, energy, carbon, machine, layers, spread over runs
     #[command(after_help = crate::card::EXAMPLES)]
     Card(crate::card::CardArgs),
-    /// Show every setting, its value and where it comes from
+    /// Show every setting, its value and its origin
     Config(crate::config::ConfigArgs),
-    /// Serve energy to those who may not read the meters themselves
+    /// Serve energy to users who may not read the sensors
     #[command(after_help = crate::daemon::EXAMPLES)]
     Daemon(crate::daemon::DaemonArgs),
-    /// Say what of this machine is seen, how it is metered and where it stands
+    /// Show the hardware, how it is metered, and its location
     #[command(after_help = crate::detect::EXAMPLES)]
     Detect(crate::detect::DetectArgs),
-    /// Say what can be measured on this machine, what not, and which command would change that
+    /// Show what can be measured on this machine, and how to enable the rest
     #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(DoctorArgs),
-    /// Say what a model would use before it runs: by theory, or from measured layers
+    /// Estimate a model or hardware before it runs: by theory, layers, or hours
     Estimate(crate::estimate::EstimateArgs),
-    /// Say how well predictors predict, on measured data that they have not learned from
+    /// Evaluate predictors on measured data that they were not trained on
     Evaluate(crate::evaluate::EvaluateArgs),
-    /// Write a run for another program: speedscope, pprof, Perfetto, Firefox Profiler, spreadsheets
+    /// Convert a run: speedscope, pprof, Perfetto, Firefox Profiler, CSV, Parquet, other trackers
     #[command(after_help = crate::export::EXAMPLES)]
     Export(crate::export::ExportArgs),
-    /// Say what a trace file is, what it holds and what is missing for accounting
+    /// Describe a trace file, and what is missing for accounting
     #[command(after_help = INSPECT_EXAMPLES)]
     Inspect(InspectArgs),
-    /// Add a row to emissions.csv: what a command or this machine used and emitted, as CodeCarbon would write it
+    /// Add a row to emissions.csv for a command or this machine, as CodeCarbon does
     #[command(after_help = crate::monitor::EXAMPLES)]
     Monitor(Box<crate::monitor::MonitorArgs>),
     /// Predict the energy of every node of a model before it runs
     #[command(after_help = crate::predict::EXAMPLES)]
     Predict(crate::predict::PredictArgs),
-    /// Put hooks around the library calls of a Python program, so that the energy of each can be told
+    /// Instrument the library calls of a Python program
     #[command(after_help = crate::patch::EXAMPLES)]
     Patch(crate::patch::PatchArgs),
     /// Record the power of a command, of a process or of the machine in a run folder
     #[command(after_help = RECORD_EXAMPLES)]
     Record(RecordArgs),
-    /// Write one page that shows where the joules of a run went
+    /// Write a self-contained HTML page, or figures, of runs
     #[command(after_help = crate::report::EXAMPLES)]
     Report(crate::report::ReportArgs),
-    /// Run a program as it is and account its joules to its layers and operations
+    /// Run a program unchanged and account its energy by layer and operation
     #[command(after_help = crate::run::EXAMPLES)]
     Run(RunArgs),
-    /// Serve a page that estimates energy, carbon and cost of hardware before it runs
+    /// Serve a local page that estimates energy, carbon and cost of hardware
     #[command(after_help = crate::serve::EXAMPLES)]
     Serve(crate::serve::ServeArgs),
-    /// Show where the joules of a run went
+    /// Show the energy of a run by layer, operation, pass, step, device
     #[command(after_help = SHOW_EXAMPLES)]
     Show(ShowArgs),
-    /// Show the power of this machine, a process or a command, live
+    /// Show live power of this machine, a process or a command
     #[command(after_help = crate::top::EXAMPLES)]
     Top(TopArgs),
-    /// Weigh accuracy against energy: which models no other beats, which to take for a budget or a target
+    /// Compare models by accuracy and energy: Pareto front, best for a budget or a target
     #[command(after_help = crate::tradeoff::EXAMPLES)]
     Tradeoff(crate::tradeoff::TradeoffArgs),
-    /// Make a profile of this machine from calibrations and runs, for predictions
+    /// Train a profile of this machine from calibrations and runs
     #[command(after_help = crate::train::EXAMPLES)]
     Train(crate::train::TrainArgs),
     /// Answer a process about windows of its time, on standard input and output; for jouletree's Python package
@@ -191,6 +193,9 @@ pub struct AccountArgs {
     /// What `active at an instant` means
     #[arg(long, value_enum, default_value = "exact")]
     pub semantics: SemanticsArg,
+    /// How energy is shared among operations that run at the same time
+    #[arg(long, value_name = "POLICY", default_value = "equal", value_parser = attribution())]
+    pub attribution: Attribution,
     /// Extend the last reading of each device by at most this many milliseconds
     #[arg(long, value_name = "MS", default_value_t = 0.0, value_parser = milliseconds)]
     pub hold: f64,
@@ -298,8 +303,17 @@ pub struct ShowArgs {
     /// What to sum by; by default the tree of layers, or devices for a recording of power alone
     #[arg(long, value_enum)]
     pub by: Option<By>,
+    /// How energy is shared among operations; by default as recorded, otherwise the run is accounted again
+    #[arg(long, value_name = "POLICY", value_parser = attribution())]
+    pub attribution: Option<Attribution>,
     #[command(flatten)]
     pub view: ViewArgs,
+}
+
+/// The names of attribution policies as values of an option.
+pub fn attribution() -> impl TypedValueParser<Value = Attribution> {
+    let names = Attribution::ALL.iter().map(|policy| policy.as_str());
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Attribution>())
 }
 
 /// What of a result is shown, and how.

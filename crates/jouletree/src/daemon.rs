@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand, ValueEnum};
 use jouletree_daemon::{Config, SmaragdineConfig, SocketPlace, Tcp, Token, Ways, policy, serve};
-use jouletree_meter::Roots;
+use jouletree_host::Roots;
 use jouletree_meter::sampler::Options;
 use jouletree_meter::station::{self, Station};
 use jouletree_model::Nanos;

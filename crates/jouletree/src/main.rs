@@ -30,6 +30,7 @@ mod doctor;
 mod estimate;
 mod evaluate;
 mod export;
+mod help;
 mod inputs;
 mod inspect;
 mod json;
@@ -64,7 +65,7 @@ use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::Parser;
+use clap::FromArgMatches as _;
 use jouletree_model::Warning;
 use jouletree_session::{cache, daemon_place, launch, reader, recording, signals, windows};
 use jouletree_table::{cell, colour, columns, markdown, page};
@@ -77,7 +78,7 @@ const WARNED: u8 = 3;
 fn main() -> ExitCode {
     jouletree_model::silence_guarded_panics();
     signals::survive_file_size_limit();
-    let cli = Cli::parse();
+    let cli = Cli::from_arg_matches(&help::command().get_matches()).unwrap_or_else(|error| error.exit());
     colour::choose(cli.color);
     let outcome = match cli.command {
         Command::Account(arguments) => account::run(&arguments).map(ExitCode::from),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use jouletree_meter::Roots;
+use jouletree_host::Roots;
 use jouletree_meter::external::{ExternalMeter, Place};
 use jouletree_model::{Device, Watts};
 use jouletree_session::meters::{CpuModel, MeterOptions};

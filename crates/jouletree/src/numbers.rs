@@ -75,9 +75,8 @@ impl<'a> Numbers<'a> {
 
     /// One form for a whole column.
     fn bounds(&self, spread: Option<Spread>, interval: Option<Interval>) -> String {
-        let are_even = self.footprint_spreads().all(Spread::is_even);
         match (spread, interval) {
-            (Some(spread), _) if are_even => spread.to_string(),
+            (Some(spread), _) if self.footprint_spreads().all(Spread::is_even) => spread.to_string(),
             (_, Some(interval)) => interval.to_string(),
             _ => String::new(),
         }
@@ -92,6 +91,11 @@ impl<'a> Numbers<'a> {
 pub fn energy_cell(text: String, share: impl Into<Option<f64>>, kind: Option<Kind>) -> Cell {
     let weight = share.into().map(colour::number).unwrap_or_default();
     Cell::from(text).styled(colour::of_kind(weight, kind))
+}
+
+/// The standard error of an energy by itself.
+pub fn error_cell(error: Option<Joules>) -> Cell {
+    Cell::from(error.map(|error| format!("± {error}")).unwrap_or_default()).styled(colour::quiet())
 }
 
 /// The name of a kind.

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 use jouletree_daemon::SocketPlace;
-use jouletree_meter::Roots;
+use jouletree_host::Roots;
 use jouletree_session::daemon_place::DaemonPlace;
 use jouletree_session::reader::{Reader, ReaderOptions};
 

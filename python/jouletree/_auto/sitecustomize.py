@@ -15,7 +15,7 @@ def _begin():
         from jouletree._start import start
 
         start()
-    except Exception as error:  # the user's program matters more than its recording
+    except Exception as error:  # noqa: BLE001 -- the user's program matters more than its recording
         if not os.environ.get("JOULETREE_QUIET"):
             sys.stderr.write("jouletree: this process is recorded without its operations: %s\n" % (error,))
 
@@ -63,7 +63,7 @@ def _give_way_in_python_2():
 
     del sys.modules["sitecustomize"]
     try:
-        imp.load_module("sitecustomize", *imp.find_module("sitecustomize", _others()))
+        imp.load_module("sitecustomize", *imp.find_module("sitecustomize", _others()))  # type: ignore[arg-type]  # typed for Python 3
     except ImportError:
         sys.modules["sitecustomize"] = _this
 

@@ -1,7 +1,7 @@
 """Calls of libraries, recorded one by one: programs are patched as Python loads them, and every call is noted.
 
-Begun by ``jouletree run --libraries …``. `importer` has the program's files patched, `recorder` notes calls, `sizes` says how
-large arguments are.
+Begun by ``jouletree run --libraries …``. `importer` has the program's files patched, `recorder` notes calls, `sizes` says
+how large arguments are.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .._session import Session
+
 
 def begin(session: Session, libraries: str, command: str) -> None:
     """Has this process's calls of `libraries`, parted by commas, recorded; `command` is jouletree itself."""

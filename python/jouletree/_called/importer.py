@@ -208,7 +208,7 @@ class _Script:
     ) -> Optional[importlib.machinery.ModuleSpec]:
         if fullname != "__main__":
             return None
-        return importlib.machinery.ModuleSpec(fullname, self, origin=self._path)  # type: ignore[arg-type]
+        return importlib.machinery.ModuleSpec(fullname, self, origin=self._path)  # type: ignore[arg-type]  # a loader by its methods
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
         return None

@@ -84,8 +84,8 @@ class CallRecorder:
                 self._table.write()
 
 
-# A library warns of the line that calls it. Python finds that line by passing over the frames of its own importer, which it knows
-# by words in the names of their files; so it passes over ours, too.
+# A library warns of the line that calls it. Python finds that line by passing over the frames of its own importer, which
+# it knows by words in the names of their files; so it passes over ours, too.
 CallRecorder._made.__code__ = CallRecorder._made.__code__.replace(co_filename="<jouletree, like importlib._bootstrap>")
 
 

@@ -66,7 +66,7 @@ def size_of(*values: Any) -> Size:
     for value in values:
         try:
             size.add(value)
-        except Exception:  # noqa: BLE001: the program's objects may do anything when they are asked
+        except Exception:  # noqa: BLE001 -- the program's objects may do anything when they are asked
             pass
     return size
 

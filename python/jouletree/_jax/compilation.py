@@ -28,14 +28,14 @@ class Compilation:
     """Spans of compilation; those within others, as of functions that are jitted within others, are left out."""
 
     def __init__(self, session: Session, jax: ModuleType, steps: Steps) -> None:
-        import jax.monitoring
+        from jax import monitoring
 
         self._session = session
         self._steps = steps
         self._spans: list[tuple[int, int, int, str, str]] = []
         session.at_end(self.write)
         session.when_forked(self._forget)
-        jax.monitoring.register_event_duration_secs_listener(self._heard)
+        monitoring.register_event_duration_secs_listener(self._heard)
 
     def write(self) -> None:
         """Writes the spans that nothing more can lie around."""

@@ -69,10 +69,10 @@ class Seen:
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self._jouletree_inner.__reduce_ex__(protocol)
 
-    __class__ = property(lambda self: self._jouletree_inner.__class__)  # type: ignore[assignment]
-    __dict__ = property(lambda self: self._jouletree_inner.__dict__)  # type: ignore[assignment]
-    __doc__ = property(lambda self: self._jouletree_inner.__doc__)  # type: ignore[assignment]
-    __module__ = property(lambda self: self._jouletree_inner.__module__)  # type: ignore[assignment]
+    __class__ = property(lambda self: self._jouletree_inner.__class__)
+    __dict__ = property(lambda self: self._jouletree_inner.__dict__)
+    __doc__ = property(lambda self: self._jouletree_inner.__doc__)
+    __module__ = property(lambda self: self._jouletree_inner.__module__)
 
 
 class _Labels:
@@ -128,7 +128,7 @@ def see_compiled(compiled: type, steps: Steps) -> None:
     from weakref import WeakKeyDictionary
 
     functions: WeakKeyDictionary[Any, Function] = WeakKeyDictionary()
-    call = compiled.__call__  # type: ignore[operator]
+    call = compiled.__call__
 
     @functools.wraps(call)
     def seen(self: Any, *arguments: Any, **options: Any) -> Any:
@@ -147,7 +147,7 @@ def see_compiled(compiled: type, steps: Steps) -> None:
         steps.after(function, begun, results)
         return results
 
-    compiled.__call__ = seen  # type: ignore[operator]
+    compiled.__call__ = seen  # type: ignore[method-assign]  # JAX's class, patched
 
 
 def without_this_frame(error: BaseException) -> None:
@@ -159,7 +159,7 @@ def without_this_frame(error: BaseException) -> None:
 def _name_of(compiled: Any) -> str:
     try:
         name = str(compiled._executable.unsafe_call.name)
-    except Exception:  # noqa: BLE001: its steps have no name then
+    except Exception:  # noqa: BLE001 -- its steps have no name then
         return ""
     # `jit(train_step)`, of older versions `jit_train_step`.
     if name.startswith("jit(") and name.endswith(")"):

@@ -39,7 +39,7 @@ class Modules:
         when_imported("flax.nnx", lambda nnx: self._name_all(nnx.Module, "flax.nnx.", ()))
         when_imported("equinox", lambda equinox: self._name_all(equinox.Module, "equinox.", ("equinox.nn.",)))
 
-    def _name_all(self, base: type, library: str, layers: tuple[str, ...]) -> None:
+    def _name_all(self, base: type[Any], library: str, layers: tuple[str, ...]) -> None:
         """Gives scopes to the classes derived from `base`, those to come included. Of the library's own classes only those
         in modules that `layers` begin are layers, or all if it is empty."""
 
@@ -53,14 +53,14 @@ class Modules:
             guarded(name, cls)
         inner = base.__dict__.get("__init_subclass__")
 
-        def __init_subclass__(cls: type, *arguments: Any, **options: Any) -> None:
+        def __init_subclass__(cls: Any, *arguments: Any, **options: Any) -> None:
             if inner is not None:
                 inner.__get__(None, cls)(*arguments, **options)
             else:
                 super(base, cls).__init_subclass__(*arguments, **options)
             guarded(name, cls)
 
-        base.__init_subclass__ = classmethod(__init_subclass__)  # type: ignore[assignment]
+        base.__init_subclass__ = classmethod(__init_subclass__)  # type: ignore[assignment]  # the library's class, patched
 
     def _name(self, cls: type) -> None:
         call = cls.__dict__.get("__call__")
@@ -82,7 +82,7 @@ class Modules:
             finally:
                 leave()
 
-        cls.__call__ = __call__  # type: ignore[operator]
+        cls.__call__ = __call__  # type: ignore[method-assign]  # as above
 
     def _enter(self, module: Any) -> Any:
         """The scope of a module that is called now; `None` if it is in its scope already, as within ``super()``."""
@@ -102,11 +102,12 @@ class Modules:
         try:
             return self._here.modules
         except AttributeError:
-            self._here.modules = modules = []
+            modules: list[Any] = []
+            self._here.modules = modules
             return modules
 
 
-def _derived(base: type) -> Iterator[type]:
+def _derived(base: type[Any]) -> Iterator[type[Any]]:
     for cls in base.__subclasses__():
         yield cls
         yield from _derived(cls)

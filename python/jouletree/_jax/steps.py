@@ -56,6 +56,20 @@ class Steps:
         # JAX takes its backends down at exit, too; what was asked for later is done before that.
         atexit.register(guarded, self.end)
 
+    def _forget(self) -> None:
+        self._lock = threading.RLock()
+        self._ledger = Ledger(self._session)
+        self._calls = Calls()
+        self._calls.when_in_turn = self._ledger.in_turn
+        #: The function that leads the step under way; `None` when there is none.
+        self._leader: Optional[Function] = None
+        self._is_first = False
+        self._recorded = False
+        self._start = 0
+        self._last: Optional[Callable[[], Any]] = None
+        self._has_steps = False
+        self._has_compiled = False
+
     def before(self, function: Function) -> Any:
         """Notes that a jitted function is about to be called; what it returns, `after` or `failed` is to be given."""
         here = self._here
@@ -176,7 +190,7 @@ class Steps:
         try:
             if not array.is_deleted():
                 array.block_until_ready()
-        except Exception:  # noqa: BLE001: the program meets its own failure when it asks for the results
+        except Exception:  # noqa: BLE001 -- the program meets its own failure when it asks for the results
             pass
 
     def _wait_for_all(self) -> None:
@@ -185,7 +199,7 @@ class Steps:
             try:
                 if not array.is_deleted():
                     array.block_until_ready()
-            except Exception:  # noqa: BLE001: as above
+            except Exception:  # noqa: BLE001 -- as above
                 pass
         self._wait()
 
@@ -194,7 +208,7 @@ class Steps:
         if hasattr(results, "block_until_ready"):
             return results
         if isinstance(results, (tuple, list)):
-            among = results
+            among: Any = results
         elif isinstance(results, dict):
             among = results.values()
         else:
@@ -209,17 +223,3 @@ class Steps:
     def _fork(self) -> None:
         self._window.abandon()
         self._forget()
-
-    def _forget(self) -> None:
-        self._lock = threading.RLock()
-        self._ledger = Ledger(self._session)
-        self._calls = Calls()
-        self._calls.when_in_turn = self._ledger.in_turn
-        #: The function that leads the step under way; `None` when there is none.
-        self._leader: Optional[Function] = None
-        self._is_first = False
-        self._recorded = False
-        self._start = 0
-        self._last: Optional[Callable[[], Any]] = None
-        self._has_steps = False
-        self._has_compiled = False

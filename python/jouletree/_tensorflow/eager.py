@@ -155,7 +155,7 @@ class Eager:
             raise
         finally:
             local.depth -= 1
-        if step is not None and local.step is step:
+        if local.step is step and step is not None:
             step.end, step.has_gradients, step.samples = time.time_ns(), True, guarded(batch_of, args)
             guarded(self.close)
         return result

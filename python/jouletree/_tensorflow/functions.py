@@ -17,6 +17,7 @@ from .._session import guarded
 from .labels import Labels
 from .purpose import NO_MODULES, PREDICT, TRAIN, batch_of, in_graph_def, is_compiled, purpose_of
 from .space import first_operation
+from .updates import updates, variables_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,8 +126,8 @@ class Functions:
                 local.call = None
 
         __call__.__doc__ = plain.__doc__
-        __call__.__wrapped__ = plain  # type: ignore[attr-defined]
-        owner.__call__ = __call__  # type: ignore[method-assign, assignment]
+        __call__.__wrapped__ = plain  # type: ignore[attr-defined]  # as functools.wraps sets it
+        owner.__call__ = __call__  # type: ignore[method-assign]  # TensorFlow's class, patched
 
     def _called(self, plain: Any, call: _Call, args: Any, kwds: Any) -> Any:
         # A function that was traced without being called, or read from a file, is known by its graphs.
@@ -144,7 +145,10 @@ class Functions:
 
     def traced(self, concrete: Any, start: int, end: int) -> None:
         """A function was traced: in the call that is going on, or because the program asked for that alone."""
-        self._names[concrete.graph] = self._scopes.take()
+        names = self._scopes.take()
+        if self._windows is not None:
+            names.update(guarded(_updates, concrete.graph, names) or {})
+        self._names[concrete.graph] = names
         call = self.local.call
         if call is None:
             return
@@ -170,7 +174,7 @@ class Functions:
         if call.prepares and known.is_compiled and not self._tells_instructions:
             # Compiling and running would be one in the profile.
             wanted = False
-        call.recorded = bool(wanted and guarded(windows.open, known.names, call.prepares))
+        call.recorded = bool(wanted and windows is not None and guarded(windows.open, known.names, call.prepares))
         if windows is not None and not wanted and call.prepares:
             # Operations of a call that is no step do not belong into its trace.
             windows.close()
@@ -269,6 +273,13 @@ class Functions:
         if phase is None or purpose == TRAIN:
             return purpose
         return PREDICT if phase.name == TRAIN else phase.name
+
+
+def _updates(graph: Any, names: dict[str, str]) -> dict[str, str]:
+    """What is known about the operations of an optimizer, if a graph has one."""
+    definition = graph.as_graph_def()
+    is_trained = purpose_of(in_graph_def(definition)) == TRAIN
+    return updates(definition, variables_of(graph), names) if is_trained else {}
 
 
 def _graphs_of_function(function: Any) -> Any:

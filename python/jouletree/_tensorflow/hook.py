@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def make_hook_class(tensorflow: Any, sessions_of: Any) -> type:
     """Makes the class, which derives from one of TensorFlow's; `sessions_of()` are the watched sessions, if any."""
 
-    class EnergyHook(tensorflow.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    class EnergyHook(tensorflow.compat.v1.train.SessionRunHook):
         """A hook for tf.estimator and ``MonitoredSession`` whose steps are recorded.
 
         Under ``jouletree run`` steps are found without it; with it every run of the session is one, whatever its graph

@@ -72,5 +72,5 @@ def _tensors(layer: Any, end: str) -> list[dict[str, Any]]:
             }
             for tensor in several
         ]
-    except Exception:  # noqa: BLE001: Keras has many ways to say that it does not know
+    except Exception:  # noqa: BLE001 -- Keras has many ways to say that it does not know
         return []

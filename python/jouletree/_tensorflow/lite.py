@@ -26,7 +26,7 @@ def watch(session: Session, interpreter: ModuleType) -> None:
         return result
 
     invoke.__doc__ = plain.__doc__
-    invoke.__wrapped__ = plain  # type: ignore[attr-defined]
+    invoke.__wrapped__ = plain  # type: ignore[attr-defined]  # as functools.wraps sets it
     owner.invoke = invoke
 
 

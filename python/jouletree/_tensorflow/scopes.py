@@ -54,7 +54,7 @@ class Scopes:
             return name
 
         __enter__.__doc__ = plain.__doc__
-        __enter__.__wrapped__ = plain  # type: ignore[attr-defined]
+        __enter__.__wrapped__ = plain  # type: ignore[attr-defined]  # as functools.wraps sets it
         name_scope_v2.__enter__ = __enter__
 
     def span(self, name: str) -> Any:

@@ -35,7 +35,7 @@ class _Kept:
 
     data = b""
 
-    def ParseFromString(self, data: bytes) -> None:  # noqa: N802: the name is protobuf's
+    def ParseFromString(self, data: bytes) -> None:  # The name is protobuf's
         self.data = data
 
 
@@ -75,7 +75,7 @@ class Sessions:
             return sessions._step(plain, self, about, fetches, feed_dict, options, run_metadata)
 
         run.__doc__ = plain.__doc__
-        run.__wrapped__ = plain  # type: ignore[attr-defined]
+        run.__wrapped__ = plain  # type: ignore[attr-defined]  # as functools.wraps sets it
         owner.run = run
 
     def announce(self, phase: Optional[str]) -> None:

@@ -48,7 +48,7 @@ class Tracing:
             guarded(tracing._noted, concrete, start, time.time_ns())
             return concrete
 
-        _create_concrete_function.__wrapped__ = plain  # type: ignore[attr-defined]
+        _create_concrete_function.__wrapped__ = plain  # type: ignore[attr-defined]  # as functools.wraps sets it
         tracing_compilation._create_concrete_function = _create_concrete_function
 
     def _noted(self, concrete: Any, start: int, end: int) -> None:

@@ -118,7 +118,7 @@ class Trail:
             if running is not None and running.entry is not entry:
                 self._note(running)
                 running.entry = entry
-        except Exception as error:  # noqa: BLE001: ours, not the program's
+        except Exception as error:  # noqa: BLE001 -- ours, not the program's
             self._recorder.session.warn(f"the backward pass is recorded in part: {error}")
 
     def end(self, running: Optional[Pass]) -> None:

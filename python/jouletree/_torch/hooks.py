@@ -1,13 +1,15 @@
 """What is done whenever a module is called, and when it returns.
 
 These run many times in each step, so they do little: a look into a dictionary, and a range in the profiler's trace or
-the time of day. In a call of which nothing is recorded they only recognise the module that the program called. In code
-that torch compiles they vanish: the first thing they ask is known to be true there. A call that is only traced is left
-alone: what looks at a tensor would become part of the trace.
+the time of day. In a call of which nothing is recorded, modules inside of the one that the program called are passed by.
+Hooks that torch itself calls for all modules would cost four times as much there as a wrapper of the method that calls
+modules: torch has a fast path for modules without hooks. In code that torch compiles both vanish: the first thing they ask
+is known to be true there. A call that is only traced is left alone: what looks at a tensor would become part of the trace.
 """
 
 from __future__ import annotations
 
+import functools
 import sys
 import time
 
@@ -20,8 +22,9 @@ if TYPE_CHECKING:
 _MOST = 200_000
 
 
-def of(recorder: Recorder) -> tuple[Callable[..., None], Callable[..., None]]:
-    """Hooks that mark modules in the trace of torch's profiler while it is on, and note spans where these are wanted."""
+def of(recorder: Recorder) -> tuple[Callable[..., None], Callable[..., None], Callable[..., Any]]:
+    """Hooks that mark modules in the trace of torch's profiler while it is on, and note spans where these are wanted:
+    before a call, after it, and both around the method of torch that calls modules."""
     torch = recorder.torch
     is_compiling, is_tracing = recorder.is_compiling, torch._C._get_tracing_state
     entries, names, thread, windows = recorder.names.entries, recorder.names, recorder.thread, recorder.windows
@@ -29,9 +32,7 @@ def of(recorder: Recorder) -> tuple[Callable[..., None], Callable[..., None]]:
     trail, ran, now = recorder.trail, recorder.session.ran_module, time.time_ns
     has_gradients, is_worker = torch.is_grad_enabled, recorder.is_worker
 
-    def entering(module: Any, args: Any) -> None:
-        if is_compiling() or is_tracing() is not None:
-            return
+    def enter(module: Any, args: Any) -> None:
         try:
             top = thread.top
             if top is not None:
@@ -57,7 +58,7 @@ def of(recorder: Recorder) -> tuple[Callable[..., None], Callable[..., None]]:
                 thread.top, thread.depth = module, 0
                 return
             span = None
-            if in_trace:
+            if in_trace and windows is not None:
                 if windows.goes_on(trail.is_open()):
                     span = windows.range(entry.span)
                     span.__enter__()
@@ -70,12 +71,10 @@ def of(recorder: Recorder) -> tuple[Callable[..., None], Callable[..., None]]:
             if recorder.look is not None:
                 recorder.look.entered(entry, args)
             stack.append((module, entry, span, now() if noting else 0))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 -- ours, not the program's
             failed(error)
 
-    def leaving(module: Any, args: Any, *rest: Any) -> None:
-        if is_compiling() or is_tracing() is not None:
-            return
+    def exit(module: Any, args: Any, *rest: Any) -> None:
         try:
             stack = thread.stack
             if thread.top is not None:
@@ -100,7 +99,7 @@ def of(recorder: Recorder) -> tuple[Callable[..., None], Callable[..., None]]:
                 recorder.look.left(entry, args, rest, bool(stack))
             if not stack:
                 ends(module, args, rest)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 -- ours, not the program's
             failed(error)
 
     def leave(span: Any) -> None:
@@ -117,21 +116,50 @@ def of(recorder: Recorder) -> tuple[Callable[..., None], Callable[..., None]]:
         while thread.ranges:
             leave(thread.ranges.pop())
 
-    recorder.call_codes.add(torch.nn.Module._call_impl.__code__)
+    def entering(module: Any, args: Any) -> None:
+        if not is_compiling() and is_tracing() is None:
+            enter(module, args)
+
+    def leaving(module: Any, args: Any, *rest: Any) -> None:
+        if not is_compiling() and is_tracing() is None:
+            exit(module, args, *rest)
+
+    plain = torch.nn.Module._call_impl
+
+    @functools.wraps(plain)
+    def _call_impl(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_compiling():
+            return plain(self, *args, **kwargs)
+        top = thread.top
+        if top is not None and top is not self or is_tracing() is not None:
+            return plain(self, *args, **kwargs)
+        try:
+            enter(self, args)
+            result = plain(self, *args, **kwargs)
+        except BaseException as error:
+            # A call that was interrupted is no step.
+            thread.counts = thread.counts and isinstance(error, Exception)
+            exit(self, args, kwargs, None)
+            raise
+        exit(self, args, kwargs, result)
+        return result
+
     calls = recorder.call_codes
+    calls.update((plain.__code__, _call_impl.__code__))
 
     def _is_inside(module: Any) -> bool:
         """Whether a module whose call begins is being called already: a call that was interrupted has left no notice."""
-        frame, found = sys._getframe(2), 0
+        frame: Any = sys._getframe(2)
+        found = 0
         while frame is not None and found < 2:
             if frame.f_code in calls and frame.f_locals.get("self") is module:
                 found += 1
-            frame = frame.f_back  # type: ignore[assignment]
+            frame = frame.f_back
         return found > 1
 
     if windows is not None:
         windows.before_closing(leave_all)
-    return entering, leaving
+    return entering, leaving, _call_impl
 
 
 def _unwound(stack: list[Any], module: Any, leave: Callable[[Any], None]) -> bool:

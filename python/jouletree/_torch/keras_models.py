@@ -78,7 +78,7 @@ def _name(names: Names, layer: Any, above: Any) -> None:
     qualified = name if above is None else f"{above.qualified}.{name}"
     is_known = entry is not None and entry.module() is layer
     # A part that is called by its model has a name already.
-    if is_known and (entry.qualified == qualified or (above is None and layer in _named)):
+    if entry is not None and is_known and (entry.qualified == qualified or (above is None and layer in _named)):
         return
     _named.add(layer)
     entry = names._enter(layer, qualified, above.root if above is not None else None)

@@ -70,7 +70,8 @@ class Look:
         if maker is not None and maker[0]() is tensor:
             self._edges[(maker[1], to)] = None
             return
-        todo, met = [tensor.grad_fn], set()
+        todo: list[Any] = [tensor.grad_fn]
+        met: set[Any] = set()
         while todo and len(met) < _FURTHEST:
             node = todo.pop()
             if node is None or node in met:
@@ -88,7 +89,8 @@ class Look:
         model = self._root.module()
         if model is None:
             return
-        nodes, numbers = [], {}
+        nodes: list[dict[str, Any]] = []
+        numbers: dict[str, int] = {}
         entries = self._recorder.names.entries
         for _, module in model.named_modules():
             entry = entries.get(id(module))
@@ -121,7 +123,7 @@ def _shape(tensor: Any) -> dict[str, Any]:
 def _flops(module: Any, given: list[Any], made: list[Any]) -> Optional[int]:
     """Floating-point operations of a module that is one operation: a multiplication and an addition are two."""
     kind = type(module).__name__
-    weight = getattr(module, "weight", None)
+    weight: Any = getattr(module, "weight", None)
     if not made or not given:
         return None
     elements = made[0].numel()

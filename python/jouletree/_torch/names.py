@@ -36,7 +36,7 @@ class Entry:
     __slots__ = ("is_model", "kind", "module", "path", "qualified", "root", "span")
 
     def __init__(self, module: Any, qualified: str, root: Optional[Entry], end: Callable[[Any], None]) -> None:
-        self.module = weakref.ref(module, end)
+        self.module: Callable[[], Any] = weakref.ref(module, end)
         self.qualified = qualified
         self.path = path_of(qualified)
         self.span = "module::" + qualified
@@ -265,7 +265,7 @@ def _compiler(module: Any, kind: str) -> Optional[str]:
 
 def _variable(model: Any) -> Optional[str]:
     """The variable of the program's that holds a model, looked for where it was called from."""
-    frame = sys._getframe(1)
+    frame: Any = sys._getframe(1)
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
         if not module.startswith(("torch.", "jouletree.")) and module != "torch":
@@ -273,5 +273,5 @@ def _variable(model: Any) -> Optional[str]:
                 for name, value in list(names.items()):
                     if value is model and not name.startswith("_") and name != "self":
                         return name
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return None

@@ -175,7 +175,7 @@ class Windows:
         """A range through torch's dispatcher takes ten times as long as a fast one, which not every version can mark
         as the user's: tried, since the version does not say."""
         autograd = self._torch.autograd
-        fast = getattr(self._torch._C._profiler, "_RecordFunctionFast", None)
+        fast: Any = getattr(self._torch._C._profiler, "_RecordFunctionFast", None)
         configuration, activities = template.config(), template.kineto_activities
         autograd._prepare_profiler(configuration, activities)
         autograd._enable_profiler(configuration, activities)

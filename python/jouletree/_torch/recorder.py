@@ -97,7 +97,7 @@ class Recorder:
         self._looked: set[str] = set()
         self._is_everywhere = False
         self._handles: list[Any] = []
-        self.entering, self.leaving = hooks.of(self)
+        self.entering, self.leaving, self._calling = hooks.of(self)
 
     def install(self, everywhere: bool) -> None:
         """Puts hooks and wrappers in place; hooks of modules everywhere, or in attached models only."""
@@ -119,14 +119,7 @@ class Recorder:
 
         put(seen)
         if everywhere:
-            import warnings
-
-            put(modules.register_module_forward_pre_hook(self.entering))
-            try:
-                put(modules.register_module_forward_hook(self.leaving, with_kwargs=True, always_call=True))
-            except TypeError:
-                put(modules.register_module_forward_hook(self.leaving, always_call=True))
-            warnings.filterwarnings("ignore", message="Using `torch.compile\\(module\\)` when there are global hooks")
+            self.torch.nn.Module._call_impl = self._calling
             self._is_everywhere = True
         wrappers.install(self)
         guarded(compilation.install, self)
@@ -141,6 +134,9 @@ class Recorder:
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
+        if self._is_everywhere:
+            self.torch.nn.Module._call_impl = self._calling.__wrapped__
+            self._is_everywhere = False
 
     def attach(self, model: Any, name: Optional[str]) -> Callable[[], None]:
         """Names a model, and hooks its modules where they are not hooked anyway; returns what undoes it."""
@@ -177,7 +173,7 @@ class Recorder:
         self.look = None
         self.trail.forget()
         # Hooks hold on to this very object.
-        self.thread.__init__(self)  # type: ignore[misc]
+        self.thread.__init__(self)  # type: ignore[misc]  # made anew in place, since others hold it
 
     # Which steps are recorded
 

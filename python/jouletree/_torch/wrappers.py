@@ -107,7 +107,7 @@ def _watch_optimizers(recorder: Recorder) -> None:
             guarded(ended, self, start)
             return result
 
-        step._jouletree = True  # type: ignore[attr-defined]
+        step._jouletree = True  # type: ignore[attr-defined]  # a mark of ours
         kind.step = step
 
     def begins(optimizer: Any, args: Any = None, kwargs: Any = None) -> None:
@@ -211,7 +211,7 @@ def _watch_compiled(recorder: Recorder) -> None:
             finally:
                 recorder.leaving(self, given, named, result)
 
-        recorder.call_codes.add(hooked.__code__)
+        recorder.call_codes.add(hooked.__code__)  # type: ignore[attr-defined]  # a function, though typed by `wraps`
         self._compiled_call_impl = hooked
 
     module.compile = compile

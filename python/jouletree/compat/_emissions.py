@@ -76,8 +76,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         done = subprocess.run(
             [binary, "emissions"],
             input=json.dumps(request).encode(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            capture_output=True,
             timeout=_PATIENCE,
             check=False,
         )

@@ -85,7 +85,7 @@ class EmissionsData:
         if self.emissions is not None:
             self.emissions_rate = self.emissions / self.duration if self.duration > 0 else 0.0
 
-    def toJSON(self) -> str:  # noqa: N802: CodeCarbon's name
+    def toJSON(self) -> str:  # CodeCarbon's name
         """All of it as JSON."""
         import json
 

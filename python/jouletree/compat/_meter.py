@@ -149,7 +149,7 @@ class Meter:
         if recorder is not None:
             try:
                 self._number = recorder.open(start_ns)
-            except Exception:  # noqa: BLE001: the piece is missing, which is told with the reading
+            except Exception:  # noqa: BLE001 -- the piece is missing, which is told with the reading
                 self._recorder = None
 
     def _cut(self, goes_on: bool) -> None:
@@ -165,7 +165,7 @@ class Meter:
             if recorder is not None:
                 try:
                     recorder.close(number, end_ns)
-                except Exception:  # noqa: BLE001: the piece is missing, which is told with the reading
+                except Exception:  # noqa: BLE001 -- the piece is missing, which is told with the reading
                     recorder = None
             if goes_on:
                 self._open(self._recorder, end_ns, ended)

@@ -52,11 +52,11 @@ def harmless(method: F) -> F:
     def guarded(*arguments: Any, **named: Any) -> Any:
         try:
             return method(*arguments, **named)
-        except Exception as error:  # noqa: BLE001: whatever it is, it is ours and not the user's
+        except Exception as error:  # noqa: BLE001 -- whatever it is, it is ours and not the user's
             warn_once(f"{method.__qualname__} failed: {type(error).__name__}: {error}")
             return None
 
-    return guarded  # type: ignore[return-value]
+    return guarded  # type: ignore[return-value]  # of the signature of what it wraps
 
 
 def _depth_of_user() -> int:

@@ -12,9 +12,8 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use jouletree_meter::SensorInfo;
-use jouletree_meter::sampler::Stats;
 use jouletree_meter::station::Watch;
+use jouletree_model::sampling::{SensorInfo, Stats};
 use tokio::runtime::Runtime;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;

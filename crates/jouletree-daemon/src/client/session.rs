@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
 
-use jouletree_meter::SensorInfo;
-use jouletree_meter::sampler::mark_gaps;
-use jouletree_meter::station::{Batch, Ending, Feed, FeedError, Next, Watch};
+use jouletree_meter::station::{Feed, FeedError, Next, Watch};
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{Batch, Ending, SensorInfo, mark_gaps};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 

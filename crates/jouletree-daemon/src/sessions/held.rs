@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use jouletree_meter::station::{Batch, Next, Session, Watch};
+use jouletree_meter::station::{Next, Session, Watch};
+use jouletree_model::sampling::Batch;
 use subtle::ConstantTimeEq;
 use tokio::sync::Notify;
 

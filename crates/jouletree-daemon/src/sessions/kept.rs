@@ -6,8 +6,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use bytes::Bytes;
-use jouletree_meter::sampler::{Flags, Sample};
-use jouletree_meter::station::Batch;
+use jouletree_model::sampling::{Batch, Flags, Sample};
 
 use crate::wire::{self, v1};
 
@@ -158,8 +157,8 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
-    use jouletree_meter::{Anchor, Mono};
     use jouletree_model::Nanos;
+    use jouletree_model::sampling::{Anchor, Mono};
 
     use super::*;
 

@@ -5,10 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use jouletree_meter::sampler::{Flags, Sample};
-use jouletree_meter::station::Batch;
-use jouletree_meter::{Advance, Anchors, Counter, Mono, SensorInfo};
+use jouletree_model::sampling::{Anchors, Batch, Flags, Mono, Sample, SensorInfo};
 use jouletree_model::{DeviceClass, Kind, Nanos};
+use jouletree_series::{Advance, Counter};
 
 use crate::wire::smaragdine as wire;
 
@@ -140,8 +139,8 @@ fn place(info: &SensorInfo) -> Option<(u32, Part)> {
 
 #[cfg(test)]
 mod tests {
-    use jouletree_meter::{Anchor, Quality};
     use jouletree_model::Device;
+    use jouletree_model::sampling::{Anchor, Quality};
 
     use super::*;
 

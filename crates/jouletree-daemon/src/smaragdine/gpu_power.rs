@@ -4,7 +4,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use jouletree_meter::{Roots, nvml};
+use jouletree_host::Roots;
+use jouletree_meter::nvml;
 
 use super::clock::now;
 use crate::wire::smaragdine as wire;

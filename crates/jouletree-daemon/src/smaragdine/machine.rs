@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use jouletree_meter::Roots;
+use jouletree_host::Roots;
 
 use crate::wire::smaragdine as wire;
 

@@ -21,7 +21,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use jouletree_meter::Roots;
+use jouletree_host::Roots;
 use jouletree_meter::sampler::Options;
 use jouletree_meter::station::Station;
 use jouletree_model::{DeviceClass, Nanos};

@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use jouletree_meter::Roots;
+use jouletree_host::Roots;
 use jouletree_meter::share::{Tree, WatchError};
-use jouletree_meter::station::{Batch, Next, Session, SessionError, Station, Watch};
+use jouletree_meter::station::{Next, Session, SessionError, Station, Watch};
 use jouletree_model::Nanos;
+use jouletree_model::sampling::Batch;
 use tokio::sync::watch;
 use tonic::Status;
 

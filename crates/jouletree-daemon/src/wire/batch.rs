@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use jouletree_meter::Mono;
-use jouletree_meter::sampler::{Flags, Sample};
-use jouletree_meter::station::Batch;
+use jouletree_model::sampling::{Batch, Flags, Mono, Sample};
 use prost::Message;
 
 use super::columns::{all_of, at};

@@ -1,8 +1,7 @@
 //! Incidents and anchors on the wire.
 
-use jouletree_meter::sampler::{Incident, What};
-use jouletree_meter::{Anchor, Mono};
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{Anchor, Incident, Mono, What};
 
 use super::v1::incident::What as Sent;
 use super::{WireError, v1};

@@ -1,8 +1,6 @@
 //! Sensors, figures of the sampler and the end of a session on the wire.
 
-use jouletree_meter::sampler::{Class, Stats};
-use jouletree_meter::station::Ending;
-use jouletree_meter::{Bounds, Quality, SensorInfo};
+use jouletree_model::sampling::{Bounds, Class, Ending, Quality, SensorInfo, Stats};
 use jouletree_model::{Kind, Nanos};
 
 use super::{WireError, v1};

@@ -1,10 +1,6 @@
 //! Shares, resources and the use of GPUs on the wire.
 
-use jouletree_meter::Mono;
-use jouletree_meter::nvml::{GpuShare, GpuUse, ShareBasis};
-use jouletree_meter::resources::ResourceSample;
-use jouletree_meter::share::ShareSample;
-use jouletree_meter::station::GpuSample;
+use jouletree_model::sampling::{GpuSample, GpuShare, GpuUse, Mono, ResourceSample, ShareBasis, ShareSample};
 
 use super::columns::{all_of, at, deltas, known, known_plus_one, known_u32, not_nan, or_nan, sums};
 use super::{WireError, v1};

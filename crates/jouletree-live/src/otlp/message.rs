@@ -1,5 +1,6 @@
 //! Metrics as OpenTelemetry's messages.
 
+use jouletree_host::Now;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue, any_value};
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
@@ -25,7 +26,7 @@ impl Sender {
     /// This process.
     pub fn this() -> Sender {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        let began = jouletree_meter::Anchor::now().wall.0;
+        let began = jouletree_model::sampling::Anchor::now().wall.0;
         Sender { host, instance: format!("{}-{began}", std::process::id()) }
     }
 }

@@ -15,12 +15,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use jouletree_host::Now;
+use jouletree_model::sampling::{Anchor, Mono, Quality, SensorInfo};
 use jouletree_model::{Device, DeviceClass, Kind, Nanos, PowerUnit};
 
 pub use place::Place;
 
 use crate::silence::Silence;
-use crate::{Anchor, Found, Mono, Quality, ReadError, Reading, Sensor, SensorInfo, Unusable};
+use crate::{Found, ReadError, Reading, Sensor, Unusable};
 use stream::{Lines, Step, Stream};
 use tally::{ASSUMED_PERIOD, Tally};
 

@@ -1,8 +1,9 @@
 //! Energy from readings of power.
 
 use jouletree_model::Nanos;
+use jouletree_model::sampling::Mono;
 
-use crate::{Mono, ReadError};
+use crate::ReadError;
 
 /// The energy since the first reading, by trapezoids between readings.
 #[derive(Debug, Clone)]

@@ -21,7 +21,9 @@ mod rails;
 mod rules;
 mod sensor;
 
-use crate::{Found, Roots, once};
+use jouletree_host::Roots;
+
+use crate::{Found, once};
 
 /// Every monitor of energy or power, usable or not; cards are numbered from `first_gpu`.
 pub fn discover(roots: &Roots, first_gpu: u32) -> Vec<Found> {

@@ -3,12 +3,14 @@
 use std::io;
 use std::path::Path;
 
+use jouletree_host::Now;
+use jouletree_model::sampling::{Mono, Quality, SensorInfo};
 use jouletree_model::{DeviceClass, Kind, Nanos};
 
 use super::integral::Integral;
 use super::rules::{Files, Meter};
 use crate::number_file::NumberFile;
-use crate::{Found, Mono, Quality, ReadError, Sensor, SensorInfo, Unusable};
+use crate::{Found, ReadError, Sensor, Unusable};
 
 /// Readings of power further apart than this say nothing about the time between them.
 const LONGEST: Nanos = Nanos(2_000_000_000);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::Roots;
+use jouletree_host::Roots;
 
 /// What to know about a processor with SGX: its microcode may add noise to the counters, so that programs cannot spy on
 /// each other through them. `None` where there is no SGX.

@@ -12,16 +12,17 @@ mod platform;
 mod probing;
 mod watts;
 
-use jouletree_model::{DeviceClass, Kind};
-
 pub use filter::energy_filter;
 pub use not_measured::NotMeasured;
 pub use platform::{Unsupported, unsupported};
 pub use watts::watts;
 
+use jouletree_host::Roots;
+use jouletree_model::{DeviceClass, Kind};
+
 use crate::external::ExternalMeter;
 use crate::model::Given;
-use crate::{Found, Probe, Roots, Sensor, Unusable, hwmon, model, nvml, once, perf_power, powercap};
+use crate::{Found, Probe, Sensor, Unusable, hwmon, model, nvml, once, perf_power, powercap};
 
 /// Where to look, and what the user knows. By default: this machine, and nothing.
 #[derive(Debug, Clone, Default)]

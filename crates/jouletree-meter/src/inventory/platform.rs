@@ -2,8 +2,10 @@
 
 use std::fs;
 
+use jouletree_host::Roots;
+
+use crate::Unusable;
 use crate::number_file::line;
-use crate::{Roots, Unusable};
 
 /// A platform whose meters cannot be read yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

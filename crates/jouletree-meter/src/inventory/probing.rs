@@ -1,12 +1,13 @@
-//! Watching sensors for life, with an end: one that hangs takes nobody along.
+//! Liveness probe with a timeout: a hung sensor does not block others.
 
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use jouletree_model::Nanos;
+use jouletree_model::sampling::SensorInfo;
 
-use crate::{Found, Probe, SensorInfo, Unusable};
+use crate::{Found, Probe, Unusable};
 
 /// What a slow sensor may take for its last reading, beyond the time that it is watched.
 const GRACE: Nanos = Nanos(1_000_000_000);
@@ -67,7 +68,8 @@ mod tests {
     use jouletree_model::{Device, DeviceClass, Kind};
 
     use super::*;
-    use crate::{Quality, ReadError, Sensor};
+    use crate::{ReadError, Sensor};
+    use jouletree_model::sampling::Quality;
 
     /// Counts up, or hangs for a minute when it is read.
     struct Scripted(SensorInfo, u64);

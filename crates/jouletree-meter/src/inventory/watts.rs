@@ -3,10 +3,12 @@
 use std::thread;
 use std::time::Duration;
 
+use jouletree_model::sampling::{Flags, Mono, Sample};
 use jouletree_model::{Nanos, Watts};
+use jouletree_series::{Advance, Counter};
 
-use crate::sampler::{Flags, Options, Sample, Sampler};
-use crate::{Advance, Counter, Mono, Sensor};
+use crate::Sensor;
+use crate::sampler::{Options, Sampler};
 
 const PERIOD: Nanos = Nanos(10_000_000);
 

@@ -1,10 +1,10 @@
 //! From busy time to energy: a straight line between idle and full power, three times, for three percentiles.
 
+use jouletree_model::sampling::{Bounds, Mono};
 use jouletree_model::{Joules, Nanos, Watts};
 
 use super::family::Cpu;
 use super::load::Load;
-use crate::{Bounds, Mono};
 
 /// Servers of 2017 to 2026, whatever their processor: watts at the plug per hardware thread, of 609 published results.
 const ANY_IDLE: Quantiles = Quantiles { p5: Watts(0.22), p50: Watts(0.63), p95: Watts(1.64) };

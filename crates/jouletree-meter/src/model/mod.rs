@@ -3,19 +3,21 @@
 //! The machine draws W(u) = CPUs × (idle + (full − idle) × u) watts, where u is the part of the time in which its CPUs
 //! work for it. Idle and full watts are those of servers with processors of the same family, at the plug and divided by
 //! their threads: so this is a share of a whole machine's power, and not comparable with a processor's own counter. The
-//! count is the median; [`Quality::bounds`](crate::Quality) lead to the 5th and the 95th percentile. That error is
+//! count is the median; [`Quality::bounds`](jouletree_model::sampling::Quality) lead to the 5th and the 95th percentile. That error is
 //! common to all runs on a machine: their ratio is known much better than their level.
 
 mod family;
 mod law;
 mod load;
 
-use jouletree_model::{Device, DeviceClass, Kind, Nanos, Watts};
-
 pub use family::Cpu;
 pub use law::{PowerLaw, Quantiles};
 
-use crate::{Bounds, Found, Mono, Quality, ReadError, Reading, Roots, Sensor, SensorInfo, Unusable};
+use jouletree_host::{Now, Roots};
+use jouletree_model::sampling::{Bounds, Mono, Quality, SensorInfo};
+use jouletree_model::{Device, DeviceClass, Kind, Nanos, Watts};
+
+use crate::{Found, ReadError, Reading, Sensor, Unusable};
 use law::Estimate;
 use load::{Load, LoadFile};
 

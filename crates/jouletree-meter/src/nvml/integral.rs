@@ -4,9 +4,10 @@
 //! same, once in each period, and the power was constant.
 
 use jouletree_model::Nanos;
+use jouletree_model::sampling::Mono;
 
+use crate::ReadError;
 use crate::slow::DEADLINE;
-use crate::{Mono, ReadError};
 
 /// The energy under a power.
 #[derive(Debug, Clone, Default)]

@@ -16,13 +16,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jouletree_host::{Now, Roots};
+use jouletree_model::sampling::{Mono, Quality, SensorInfo};
 use jouletree_model::{Device, DeviceClass, Kind, Nanos};
 
 pub use gpu::Gpu;
-pub use usage::{GpuShare, GpuUse, ShareBasis};
 
 use crate::slow::within;
-use crate::{Found, Mono, Quality, Roots, Sensor, SensorInfo, Unusable};
+use crate::{Found, Sensor, Unusable};
 use library::Library;
 use sensor::GpuSensor;
 

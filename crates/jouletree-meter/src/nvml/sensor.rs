@@ -1,5 +1,7 @@
 //! The energy of a GPU as a sensor.
 
+use jouletree_host::Now;
+use jouletree_model::sampling::{Mono, SensorInfo};
 use jouletree_model::{Kind, Nanos};
 
 use super::gpu::{Gpu, Quantity};
@@ -7,7 +9,7 @@ use super::integral::PowerIntegral;
 use super::window::{quality, window};
 use super::{PREFIX, problem, unknown_gpu};
 use crate::period::Period;
-use crate::{Found, Mono, ReadError, Reading, Sensor, SensorInfo};
+use crate::{Found, ReadError, Reading, Sensor};
 
 /// What most GPUs since 2020 do, and the longest that any does.
 pub(super) const ASSUMED_PERIOD: Nanos = Nanos(100_000_000);

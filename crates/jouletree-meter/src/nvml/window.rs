@@ -1,10 +1,10 @@
 //! Over what window GPUs measure their power, and what follows for the numbers.
 
 use jouletree_model::Nanos;
+use jouletree_model::sampling::Quality;
 use nvml_wrapper::enums::device::DeviceArchitecture;
 
 use super::gpu::Quantity;
-use crate::Quality;
 
 /// Over what time a value of power is the mean, as far as that is known: the driver averages over a second since Ampere,
 /// except on its largest chip; that one and Hopper measure for 25 ms of each 100 ms (Yang et al., SC 2024).

@@ -18,10 +18,12 @@ mod trouble;
 
 use std::collections::BTreeMap;
 
+use jouletree_host::Roots;
+use jouletree_model::sampling::{Quality, SensorInfo};
 use jouletree_model::{Device, DeviceClass, Kind, Nanos};
 
 use crate::share::machine::package;
-use crate::{Found, Quality, Roots, Sensor, SensorInfo, Unusable};
+use crate::{Found, Sensor, Unusable};
 use pmu::{EnergyEvent, PowerPmu};
 use sensor::PerfPower;
 

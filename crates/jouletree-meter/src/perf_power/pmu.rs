@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::PathBuf;
 
+use jouletree_host::Roots;
+
 use super::trouble;
+use crate::Unusable;
 use crate::number_file::line;
-use crate::{Roots, Unusable};
 
 /// More CPUs than any machine has.
 const MOST_CPUS: usize = 1 << 16;

@@ -2,13 +2,14 @@
 
 use std::io;
 
+use jouletree_model::sampling::SensorInfo;
 use perf_event::events::Dynamic;
 use perf_event::{Builder, Counter, ReadFormat};
 use rustix::io::Errno;
 
 use super::pmu::{EnergyEvent, PowerPmu};
 use super::trouble;
-use crate::{ReadError, Sensor, SensorInfo, Unusable};
+use crate::{ReadError, Sensor, Unusable};
 
 /// One counter, read by one system call for each of its parts.
 pub(super) struct PerfPower {

@@ -4,7 +4,9 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::{Roots, Unusable, remedy};
+use jouletree_host::Roots;
+
+use crate::{Unusable, remedy};
 
 /// The kernel shows no such unit.
 pub(super) fn no_unit(roots: &Roots) -> Unusable {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jouletree_model::sampling::{Quality, SensorInfo};
 use jouletree_model::{Device, DeviceClass, Kind, Nanos};
 
 use super::mirror::is_mirror;
@@ -10,7 +11,7 @@ use super::place::{Place, Vendor, place};
 use super::sensor::Powercap;
 use super::trouble;
 use super::zone::Zone;
-use crate::{Found, Quality, Sensor, SensorInfo, Unusable};
+use crate::{Found, Sensor, Unusable};
 
 /// The largest value of the 32-bit register behind a counter.
 const REGISTER: f64 = u32::MAX as f64;

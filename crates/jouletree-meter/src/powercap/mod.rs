@@ -30,9 +30,11 @@ mod zone;
 
 use std::fs;
 
+use jouletree_host::Roots;
+
 pub(crate) use group::most_watts;
 
-use crate::{Found, Roots, Unusable, once};
+use crate::{Found, Unusable, once};
 
 /// Every counter of energy in the powercap tree, usable or not, each of them once.
 ///

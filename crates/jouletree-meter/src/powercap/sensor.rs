@@ -1,7 +1,9 @@
 //! A counter of the powercap tree, or the sum of several dies' counters.
 
+use jouletree_model::sampling::SensorInfo;
+
 use super::part::Part;
-use crate::{ReadError, Sensor, SensorInfo};
+use crate::{ReadError, Sensor};
 
 /// One counter, read by one system call for each of its parts.
 ///

@@ -1,9 +1,8 @@
 //! The clocks beside each other: anchors, steps of the time of day, suspends.
 
+use jouletree_host::Now;
 use jouletree_model::Nanos;
-
-use crate::clock::was_set;
-use crate::{Anchor, Mono};
+use jouletree_model::sampling::{Anchor, Mono, was_set};
 
 /// Anchors are taken so often.
 const BETWEEN_ANCHORS: Nanos = Nanos(1_000_000_000);

@@ -7,10 +7,8 @@
 //! their own ([`Deadlined`]), so that none holds up another.
 
 mod clocks;
-mod incident;
 mod realtime;
 mod round;
-mod sample;
 mod stats;
 mod watched;
 
@@ -18,16 +16,15 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use jouletree_host::Now;
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{Anchor, Anchors, Incident, Mono, Sample, SensorInfo, Stats, What};
 use rtrb::{Consumer, RingBuffer};
 
-pub use incident::{Incident, What};
-pub use realtime::{Class, realtime_class};
-pub use sample::{Flags, Sample, mark_gaps};
-pub use stats::Stats;
+pub use realtime::realtime_class;
 
+use crate::Sensor;
 use crate::slow::{DEADLINE, Deadlined};
-use crate::{Anchor, Anchors, Mono, Sensor, SensorInfo};
 use round::Rounds;
 use stats::Shared;
 use watched::Watched;
@@ -42,7 +39,7 @@ const MOST_INCIDENTS: usize = 4096;
 pub struct Options {
     /// The time from one reading of all sensors to the next: a millisecond at least and a second at most.
     pub period: Nanos,
-    /// Whether to ask the system for the first word on a processor, without which a busy machine makes samples late.
+    /// Whether to request real-time scheduling (SCHED_FIFO), without which a busy machine makes samples late.
     /// [`Stats::class`] says what it answered.
     pub realtime: bool,
     /// How many samples wait for [`Sampler::drain`] before some are lost. Each takes 24 bytes.
@@ -52,7 +49,7 @@ pub struct Options {
 impl Options {
     /// The shortest period.
     pub const SHORTEST: Nanos = Nanos(1_000_000);
-    /// The longest period: who is told to stop must not be waited for.
+    /// The longest period. Upper bound, so that [`Sampler::stop`] returns within a second.
     pub const LONGEST: Nanos = Nanos(1_000_000_000);
 
     /// Whether a period can be kept.
@@ -109,14 +106,14 @@ pub struct Sampler {
     incidents_left_out: u64,
     shared: Arc<Shared>,
     remarks: Vec<Vec<String>>,
-    thread: Option<JoinHandle<Vec<Parting>>>,
+    thread: Option<JoinHandle<Vec<FinalSensorState>>>,
 }
 
 /// How long the thread is waited for when it is asked about its sensors.
 const ANSWER: Duration = Duration::from_millis(200);
 
 /// What is known about a sensor after it was sampled, and what it says of its readings.
-type Parting = (SensorInfo, Vec<String>);
+type FinalSensorState = (SensorInfo, Vec<String>);
 
 impl Sampler {
     /// Begins to sample. A sensor's number in [`Sample::sensor`] is its place in `sensors`.
@@ -200,13 +197,13 @@ impl Sampler {
         if self.thread.is_none() {
             return;
         }
-        self.shared.want_partings();
+        self.shared.want_final_states();
         self.read_now();
         let until = Instant::now() + ANSWER;
         while Instant::now() < until {
             thread::sleep(Duration::from_millis(1));
-            if let Some(partings) = self.shared.take_partings() {
-                (self.infos, self.remarks) = partings.into_iter().unzip();
+            if let Some(final_states) = self.shared.take_final_states() {
+                (self.infos, self.remarks) = final_states.into_iter().unzip();
                 return;
             }
         }
@@ -246,7 +243,7 @@ impl Sampler {
         self.wake();
         let Some(thread) = self.thread.take() else { return };
         match thread.join() {
-            Ok(partings) => (self.infos, self.remarks) = partings.into_iter().unzip(),
+            Ok(final_states) => (self.infos, self.remarks) = final_states.into_iter().unzip(),
             // A sensor that panics ends the sampling; what was sampled before stays.
             Err(_) => self.incidents.push(Incident { at: Mono::now(), sensor: None, what: What::Ended }),
         }

@@ -4,24 +4,23 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use jouletree_host::Now;
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{Anchor, Flags, Incident, Mono, Sample, What};
 use rtrb::Producer;
 use rustix::io::Errno;
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-use super::Parting;
+use super::FinalSensorState;
 use super::clocks::Clocks;
-use super::incident::{Incident, What};
 use super::realtime;
-use super::sample::{Flags, Sample};
 use super::stats::Shared;
 use super::watched::Watched;
-use crate::{Anchor, Mono};
 
-/// Whoever waits for as long as this can be woken up meanwhile.
+/// Periods from here on use a wakeable sleep.
 const WAKEABLE: Nanos = Nanos(20_000_000);
-/// What is told in sums is told so often.
+/// Interval for publishing aggregated statistics.
 const BETWEEN_SUMS: Nanos = Nanos(1_000_000_000);
 
 pub(super) struct Rounds {
@@ -59,13 +58,13 @@ impl Rounds {
     }
 
     /// Reads all sensors at every deadline, until it is told to stop; says what became of the sensors.
-    pub fn run(&mut self) -> Vec<Parting> {
+    pub fn run(&mut self) -> Vec<FinalSensorState> {
         while !self.shared.is_stopped() {
             self.next();
         }
         // What is left to tell.
         self.tell_sums(Mono::now());
-        self.partings()
+        self.final_states()
     }
 
     fn next(&mut self) {
@@ -80,12 +79,12 @@ impl Rounds {
         if now - self.told >= BETWEEN_SUMS {
             self.tell_sums(now);
         }
-        if self.shared.are_partings_wanted() {
-            self.shared.tell_partings(self.partings());
+        if self.shared.are_final_states_wanted() {
+            self.shared.publish_final_states(self.final_states());
         }
     }
 
-    /// Waits for the deadline, or for whoever cannot.
+    /// Sleeps until the deadline or an early wake-up.
     fn wait(&mut self) {
         loop {
             let period = self.shared.period();
@@ -103,8 +102,8 @@ impl Rounds {
         }
     }
 
-    fn partings(&self) -> Vec<Parting> {
-        self.sensors.iter().map(Watched::parting).collect()
+    fn final_states(&self) -> Vec<FinalSensorState> {
+        self.sensors.iter().map(Watched::final_state).collect()
     }
 
     fn look_at_clocks(&mut self, now: Mono) {

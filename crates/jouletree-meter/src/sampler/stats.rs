@@ -6,37 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering}
 use std::sync::{Mutex, PoisonError};
 
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{Class, Stats};
 
-use super::Parting;
-use super::realtime::Class;
+use super::FinalSensorState;
 
 /// Buckets of lateness: four to each doubling, up to some minutes.
 const BUCKETS: usize = 4 * 40;
 
-/// How well a sampler keeps time and what it costs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Stats {
-    /// How often all sensors were read.
-    pub wakes: u64,
-    /// How many deadlines were skipped because the one before was so late.
-    pub missed: u64,
-    /// How many samples found no room because nobody drained them in time.
-    pub overruns: u64,
-    /// How many incidents are not told because there were too many.
-    pub incidents_left_out: u64,
-    /// Half of the wakes came no later than this after their deadline, as exact as a fifth of it.
-    pub late_p50: Nanos,
-    /// 99 of 100 wakes came no later than this.
-    pub late_p99: Nanos,
-    /// The latest wake.
-    pub late_most: Nanos,
-    /// The processor time of the sampler's thread, as of the last second.
-    pub cpu_time: Nanos,
-    /// How the system treats the sampler's thread.
-    pub class: Class,
-}
-
-/// The same while it grows; one thread writes.
+/// The [`Stats`] while they grow; one thread writes.
 #[derive(Debug)]
 pub(super) struct Shared {
     wakes: AtomicU64,
@@ -51,8 +28,8 @@ pub(super) struct Shared {
     period: AtomicI64,
     stop: AtomicBool,
     read_now: AtomicBool,
-    wants_partings: AtomicBool,
-    partings: Mutex<Option<Vec<Parting>>>,
+    wants_final_states: AtomicBool,
+    final_states: Mutex<Option<Vec<FinalSensorState>>>,
 }
 
 impl Default for Shared {
@@ -61,8 +38,8 @@ impl Default for Shared {
             period: AtomicI64::new(0),
             stop: AtomicBool::new(false),
             read_now: AtomicBool::new(false),
-            wants_partings: AtomicBool::new(false),
-            partings: Mutex::new(None),
+            wants_final_states: AtomicBool::new(false),
+            final_states: Mutex::new(None),
             wakes: AtomicU64::new(0),
             missed: AtomicU64::new(0),
             overruns: AtomicU64::new(0),
@@ -131,21 +108,21 @@ impl Shared {
     }
 
     /// What is known of the sensors is to be told.
-    pub fn want_partings(&self) {
-        *self.partings.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        self.wants_partings.store(true, Ordering::Release);
+    pub fn want_final_states(&self) {
+        *self.final_states.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.wants_final_states.store(true, Ordering::Release);
     }
 
-    pub fn are_partings_wanted(&self) -> bool {
-        self.wants_partings.load(Ordering::Relaxed) && self.wants_partings.swap(false, Ordering::Acquire)
+    pub fn are_final_states_wanted(&self) -> bool {
+        self.wants_final_states.load(Ordering::Relaxed) && self.wants_final_states.swap(false, Ordering::Acquire)
     }
 
-    pub fn tell_partings(&self, partings: Vec<Parting>) {
-        *self.partings.lock().unwrap_or_else(PoisonError::into_inner) = Some(partings);
+    pub fn publish_final_states(&self, final_states: Vec<FinalSensorState>) {
+        *self.final_states.lock().unwrap_or_else(PoisonError::into_inner) = Some(final_states);
     }
 
-    pub fn take_partings(&self) -> Option<Vec<Parting>> {
-        self.partings.lock().unwrap_or_else(PoisonError::into_inner).take()
+    pub fn take_final_states(&self) -> Option<Vec<FinalSensorState>> {
+        self.final_states.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     pub fn stats(&self) -> Stats {

@@ -3,11 +3,10 @@
 use std::mem::{Discriminant, discriminant};
 
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{Flags, Mono, Sample, SensorInfo, What};
+use jouletree_series::Stillness;
 
-use super::incident::What;
-use super::sample::{Flags, Sample};
-use crate::series::Stillness;
-use crate::{Mono, ReadError, Sensor, SensorInfo};
+use crate::{ReadError, Sensor};
 
 /// How long a sensor that is gone is left alone before it is tried again.
 const RETRY: Nanos = Nanos(1_000_000_000);
@@ -37,7 +36,7 @@ impl Watched {
     }
 
     /// What is known of it now, and what it says of its readings.
-    pub fn parting(&self) -> (SensorInfo, Vec<String>) {
+    pub fn final_state(&self) -> (SensorInfo, Vec<String>) {
         (self.sensor.info().clone(), self.sensor.remarks())
     }
 

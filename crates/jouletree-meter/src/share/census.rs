@@ -7,14 +7,14 @@
 
 use std::collections::BTreeMap;
 
+use jouletree_host::{Now, ProcessLine, Roots};
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{Mono, ShareSample};
 
 use super::kept::NumberedDirectory;
 use super::machine::{Machine, SocketTicks};
-use super::meter::ShareSample;
-use super::process::ProcessLine;
 use super::tree::{monitor_in, tick_of_the_system};
-use crate::{Mono, ReadError, Roots};
+use crate::ReadError;
 
 /// The longest command that is kept.
 const LONGEST_COMMAND: usize = 256;

@@ -1,10 +1,9 @@
 //! How a tree finds those that were born into it.
 
+use jouletree_host::{ProcessLine, number};
 use rustix::io::Errno;
 
-use super::kept::number;
 use super::member::Member;
-use super::process::ProcessLine;
 use super::tree::{Discovery, Tree};
 
 /// Of a process with more threads than this, not all are asked for their children at every look.

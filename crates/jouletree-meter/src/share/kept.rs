@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 
+use jouletree_host::number;
 use rustix::fs::{CWD, Mode, OFlags, RawDir, SeekFrom, openat, seek};
 use rustix::io::{Errno, pread, retry_on_intr};
 use rustix::path::Arg;
@@ -74,11 +75,6 @@ impl NumberedDirectory {
         write!(path, "{number}/{name}").map_err(|_| Errno::NAMETOOLONG)?;
         KeptFile::open_at(&self.directory, path.as_str())
     }
-}
-
-/// A decimal number and nothing else.
-pub(crate) fn number<N: std::str::FromStr>(text: &[u8]) -> Option<N> {
-    std::str::from_utf8(text).ok()?.parse().ok()
 }
 
 /// A path that is put together on the stack.

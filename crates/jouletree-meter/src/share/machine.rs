@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
+use jouletree_host::Roots;
+
+use crate::ReadError;
 use crate::number_file::line;
 use crate::proc_stat::StatFile;
-use crate::{ReadError, Roots};
 
 /// The ticks of some CPUs over some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,9 +1,11 @@
 //! Machines made of files: sockets, guests, stolen time, CPUs that come and go, and the shares on them.
 
+use jouletree_model::sampling::Mono;
+
 use super::ShareMeter;
 use super::machine::{CpuTicks, Machine, SocketTicks};
 use super::tree_tests::Fake;
-use crate::{Mono, ReadError};
+use crate::ReadError;
 
 #[test]
 fn sockets_guests_theft_and_unplugged_cpus() {

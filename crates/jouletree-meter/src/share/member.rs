@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use jouletree_host::ProcessLine;
 use rustix::io::Errno;
 
 use super::kept::{KeptFile, NumberedDirectory};
-use super::process::ProcessLine;
 
 /// Looks after which time that a child took with it is no longer expected to turn up at its parent.
 const PATIENCE: u8 = 3;

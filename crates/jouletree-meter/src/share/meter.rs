@@ -1,6 +1,8 @@
 //! The share of a process tree in what the CPUs of each socket do, window by window.
 
+use jouletree_host::{Now, Roots, process_time};
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{Mono, ShareSample};
 use rustix::thread::sched_getcpu;
 
 use super::machine::Machine;
@@ -8,30 +10,10 @@ use super::places::Places;
 use super::reconcile::{Carry, Slice, Times, reconcile};
 use super::source::{Source, TreeTime};
 use super::tree::{Tree, WatchError, tick_of_the_system};
-use crate::clock::process_time;
-use crate::{Mono, ReadError, Roots};
+use crate::ReadError;
 
 /// How often births and deaths are looked for.
 const LOOK: Nanos = Nanos(100_000_000);
-
-/// What part of a socket's capacity went to whom, over a window. `ours + others + idle` is one.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ShareSample {
-    /// When the window began.
-    pub from: Mono,
-    /// When it ended.
-    pub at: Mono,
-    /// The number of the socket.
-    pub socket: u32,
-    /// The tree's part.
-    pub ours: f64,
-    /// The part of all other processes and of interrupts, the monitor's included.
-    pub others: f64,
-    /// What nobody used.
-    pub idle: f64,
-    /// The monitor's part of the others': it is charged to itself.
-    pub own: f64,
-}
 
 /// Measures the share of a tree.
 #[derive(Debug)]

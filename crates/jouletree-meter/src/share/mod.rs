@@ -2,17 +2,14 @@
 //!
 //! [`Tree`] follows a process and all its descendants. [`TreeTime`] tells their CPU time by the best source that works:
 //! performance events, else the scheduler's account of threads, else ticks. [`Machine`] tells what all CPUs do, by
-//! socket. [`ShareMeter`] brings them together, window by window: ours + others + idle is one, always. [`split`] cuts
-//! a socket's energy by these shares, and nothing is lost.
+//! socket. [`ShareMeter`] brings them together, window by window: ours + others + idle is one, always. By these
+//! shares `jouletree-series` splits energy.
 //!
 //! What this cannot know: two hardware threads of one core count as two CPUs, frequency is not looked at, and on
 //! machines with several sockets the place of a thread between two looks is where it was last.
 
-mod book;
 mod census;
-mod cut;
 mod discover;
-mod idle;
 pub(crate) mod kept;
 pub(crate) mod machine;
 #[cfg(test)]
@@ -21,26 +18,17 @@ mod member;
 mod meter;
 mod perf;
 mod places;
-mod process;
 mod reconcile;
 #[cfg(test)]
 mod reconcile_tests;
 mod schedstat;
 mod source;
-mod split;
-#[cfg(test)]
-mod split_tests;
 mod tree;
 #[cfg(test)]
 mod tree_tests;
 
-pub use book::{ShareBook, Tells};
 pub use census::{Census, Listed, Pass};
-pub use cut::Cut;
-pub use idle::IdleLearner;
 pub use machine::{CpuTicks, Machine, SocketTicks};
-pub use meter::{ShareMeter, ShareSample};
-pub use process::{began, is_gone};
+pub use meter::ShareMeter;
 pub use source::{Source, TreeTime};
-pub use split::{Increment, Policy, Split, split};
 pub use tree::{Discovery, Tree, WatchError};

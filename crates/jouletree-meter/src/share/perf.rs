@@ -8,12 +8,12 @@
 use std::io;
 use std::os::fd::AsRawFd as _;
 
+use jouletree_host::Roots;
 use perf_event::events::Software;
 use perf_event::{Builder, Counter, ReadFormat};
 use rustix::fs::{PROC_SUPER_MAGIC, statfs};
 
 use super::tree::{Tree, monitor_in};
-use crate::Roots;
 
 /// Times that the counters are set up anew because threads were born meanwhile, of which nobody could say whether they
 /// are counted.

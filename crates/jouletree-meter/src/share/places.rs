@@ -6,8 +6,9 @@
 
 use std::collections::BTreeMap;
 
+use jouletree_host::ProcessLine;
+
 use super::machine::Machine;
-use super::process::ProcessLine;
 use super::tree::Tree;
 
 /// Threads that are looked at in one go; of more, each look takes the next.

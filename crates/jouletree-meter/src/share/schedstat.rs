@@ -4,9 +4,10 @@
 
 use std::collections::BTreeMap;
 
+use jouletree_host::number;
 use rustix::io::Errno;
 
-use super::kept::{KeptFile, number};
+use super::kept::KeptFile;
 use super::tree::Tree;
 
 /// The accounts of all threads of a tree.

@@ -3,12 +3,13 @@
 use std::fmt;
 use std::io;
 
+use jouletree_host::Roots;
 use jouletree_model::Nanos;
 
 use super::perf::PerfTime;
 use super::schedstat::ThreadTimes;
 use super::tree::{Tree, tick_of_the_system};
-use crate::{Roots, Unusable, remedy};
+use crate::{Unusable, remedy};
 
 /// The kernel brings the task clock up to date when it is asked; what remains is the time of asking.
 const PERF_STEP: Nanos = Nanos(12_000);

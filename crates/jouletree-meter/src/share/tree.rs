@@ -10,13 +10,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
+use jouletree_host::{Roots, is_gone};
 use jouletree_model::Nanos;
 use rustix::io::Errno;
 
 use super::kept::NumberedDirectory;
 use super::member::Member;
-use super::process::is_gone;
-use crate::Roots;
 
 /// How descendants are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

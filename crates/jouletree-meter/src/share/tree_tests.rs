@@ -2,11 +2,11 @@
 
 use std::fs;
 
+use jouletree_host::Roots;
 use jouletree_model::Nanos;
 
 use super::source::{Source, TreeTime};
 use super::{Discovery, Tree, WatchError};
-use crate::Roots;
 
 pub(super) struct Fake {
     folder: tempfile::TempDir,

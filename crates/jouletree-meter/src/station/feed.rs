@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use super::batch::Ending;
+use jouletree_model::sampling::{Ending, SensorInfo};
+
 use super::hurry::Hurry;
 use super::session::{Next, Session};
-use crate::SensorInfo;
 
 /// A session, wherever its station is.
 pub trait Feed: Send {
-    /// The sensors, in the order of [`Sample::sensor`](crate::sampler::Sample::sensor).
+    /// The sensors, in the order of [`Sample::sensor`](jouletree_model::sampling::Sample::sensor).
     fn sensors(&self) -> Vec<SensorInfo>;
 
     /// The next batch; waits for it no longer than `wait`. Whoever asks again has taken care of the batch before.

@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
-use super::batch::GpuSample;
+use jouletree_host::{Now, Roots};
+use jouletree_model::sampling::{GpuSample, Mono};
+
 use crate::nvml::{self, Gpu};
-use crate::{Mono, Roots};
 
 /// The time between two questions.
 const BETWEEN: Duration = Duration::from_millis(150);

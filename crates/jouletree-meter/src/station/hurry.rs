@@ -1,4 +1,4 @@
-//! Haste: somebody waits for what a session has not handed over yet.
+//! Requests an early flush of a session's batch.
 
 use std::sync::mpsc::Sender;
 
@@ -13,7 +13,7 @@ impl Hurry {
         Hurry(Some((orders.clone(), session)))
     }
 
-    /// Somebody waits. The shares of processes are told for 50 ms at least, so that may take as long.
+    /// Requests the flush. Shares of processes cover windows of 50 ms at least, so it may take as long.
     pub fn now(&self) {
         if let Some((orders, session)) = &self.0 {
             // A station that is gone has handed over everything.

@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
+use jouletree_host::{Roots, process_time};
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{Anchor, Batch, Ending, Flags, GpuSample, Incident, Mono, Sample};
 
-use super::batch::{Batch, Ending, GpuSample};
 use super::queue::Queue;
 use super::{SessionError, Watch};
-use crate::clock::process_time;
 use crate::resources::ResourceLog;
-use crate::sampler::{Flags, Incident, Sample};
 use crate::share::ShareMeter;
-use crate::{Anchor, Mono, Roots};
 
 /// A little less than what is promised, as the station looks at fixed instants.
 const RESOURCES: Nanos = Nanos(120_000_000);
@@ -135,7 +133,7 @@ impl Member {
                 }
             }
         }
-        // Telling the time of many threads is dear.
+        // Reading the CPU time of many threads is expensive.
         if let Some(resources) = resources.as_mut().filter(|resources| resources.is_due(now)) {
             let time = share.cpu_time();
             self.batch.resources.extend(resources.poll(now, share.time().tree(), time));

@@ -5,7 +5,6 @@
 //! counter wraps unseen; with sessions, as often as the most demanding one wants, and each gets what it asked for. A
 //! session that nobody empties loses its oldest batches, is told how many, and holds up nobody.
 
-mod batch;
 mod feed;
 mod gpu_log;
 mod hurry;
@@ -19,16 +18,17 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use jouletree_host::Roots;
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{SensorInfo, Stats};
 
-pub use batch::{Batch, Ending, GpuSample};
 pub use feed::{Feed, FeedError};
 pub use hurry::Hurry;
 pub use session::{Next, Session};
 
-use crate::sampler::{self, Sampler, StartError, Stats};
+use crate::Sensor;
+use crate::sampler::{self, Sampler, StartError};
 use crate::share::WatchError;
-use crate::{Roots, Sensor, SensorInfo};
 use worker::{Order, Worker};
 
 /// The period while there is no session: often enough for every counter that wraps.
@@ -37,7 +37,7 @@ const IDLE: Nanos = sampler::Options::LONGEST;
 /// How a station works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Whether to ask the system for the first word on a processor, without which a busy machine makes samples late.
+    /// Whether to request real-time scheduling (SCHED_FIFO), without which a busy machine makes samples late.
     pub realtime: bool,
     /// How many samples wait in a session for somebody to take them before the oldest are dropped. Each takes 24 bytes.
     pub most_waiting: usize,
@@ -110,7 +110,7 @@ impl Station {
         Ok(Station { orders, state })
     }
 
-    /// What is read, in the order of [`Sample::sensor`](sampler::Sample::sensor).
+    /// What is read, in the order of [`Sample::sensor`](jouletree_model::sampling::Sample::sensor).
     pub fn sensors(&self) -> Vec<SensorInfo> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).sensors.clone()
     }

@@ -4,9 +4,9 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::batch::{Batch, Ending};
+use jouletree_model::sampling::{Batch, Ending, Flags, Sample, mark_gaps};
+
 use super::session::Next;
-use crate::sampler::{Flags, Sample, mark_gaps};
 
 /// So many anchors, incidents and shares of dropped batches are kept, the newest.
 const MOST_KEPT: usize = 1024;
@@ -117,9 +117,8 @@ fn prepend<T>(items: &mut Vec<T>, mut older: Vec<T>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::share::ShareSample;
-    use crate::{Anchor, Mono};
     use jouletree_model::Nanos;
+    use jouletree_model::sampling::{Anchor, Mono, ShareSample};
 
     fn batch(number: u64, samples: impl IntoIterator<Item = (u16, Flags)>) -> Batch {
         let at = Mono(i64::try_from(number).unwrap());

@@ -1,7 +1,6 @@
 //! The rounds of the sampler, recognised in its samples: sensors are read one after the other, always in the same order.
 
-use crate::Mono;
-use crate::sampler::{Flags, Sample};
+use jouletree_model::sampling::{Flags, Mono, Sample};
 
 /// Finds the instant of the round that a sample belongs to.
 #[derive(Debug, Default)]

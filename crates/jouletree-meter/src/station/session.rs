@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jouletree_model::sampling::{Batch, Ending};
+
 use super::Station;
-use super::batch::{Batch, Ending};
 use super::hurry::Hurry;
 use super::queue::Queue;
 use super::worker::Order;

@@ -4,22 +4,22 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use jouletree_host::{Now, Roots};
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{Anchor, Ending, Mono, SensorInfo};
 
-use super::batch::Ending;
 use super::gpu_log::GpuLog;
 use super::member::Member;
 use super::queue::Queue;
 use super::rounds::RoundClock;
 use super::{IDLE, Options, SessionError, State, Watch};
 use crate::sampler::Sampler;
-use crate::{Anchor, Mono, Roots, SensorInfo};
 
 /// The shortest time between two looks at everything,
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
-/// and how many readings lie between them at least: who wants few readings wants to be disturbed little.
+/// and the least number of readings between them: a session with a long period keeps its overhead small.
 const READINGS_PER_LOOK: u32 = 2;
-/// Who hurries waits for the next update of sensors, but not for so long: slower ones are answered for later.
+/// Maximum wait for a sensor update on an early flush.
 const NEXT_UPDATE: Nanos = Nanos(40_000_000);
 /// Every so many looks what was collected is handed over.
 const LOOKS_PER_BATCH: u32 = 2;

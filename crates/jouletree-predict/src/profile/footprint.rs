@@ -31,7 +31,8 @@ pub fn as_footprint(passes: &[Predicted], device: Device) -> Footprint {
             };
             if node.glue.0 > 0.0 {
                 let op = ops.intern(Op::new(&*path, op_type, &*path, predicted.pass));
-                energies.push(OpEnergy { device: 0, op, stage: 0, energy: node.glue, busy: Nanos(0), count: 1 });
+                let (energy, busy, standard_error) = (node.glue, Nanos(0), None);
+                energies.push(OpEnergy { device: 0, op, stage: 0, energy, busy, count: 1, standard_error });
             }
         }
     }
@@ -61,7 +62,15 @@ pub fn add_optimizer(footprint: &mut Footprint, energy: Joules) {
     if let Some(balance) = footprint.devices.first_mut() {
         let path = "(optimizer)";
         let op = footprint.ops.intern(Op::new(path, "optimizer", path, Pass::Optimizer));
-        footprint.energies.push(OpEnergy { device: 0, op, stage: 0, energy, busy: Nanos(0), count: 1 });
+        footprint.energies.push(OpEnergy {
+            device: 0,
+            op,
+            stage: 0,
+            energy,
+            busy: Nanos(0),
+            count: 1,
+            standard_error: None,
+        });
         balance.attributed += energy;
         balance.measured = Some(balance.attributed);
     }

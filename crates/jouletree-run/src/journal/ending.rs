@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use jouletree_meter::Anchor;
-use jouletree_meter::sampler::{Class, Stats};
-use jouletree_meter::station::Ending;
+use jouletree_host::Now;
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{Anchor, Class, Ending, Stats};
 use serde::{Deserialize, Serialize};
 
 use super::sensor::SensorRecord;

@@ -3,8 +3,8 @@
 use std::fs::{self, File, TryLockError};
 use std::path::Path;
 
-use jouletree_meter::share::began;
-use jouletree_meter::{Anchor, Mono, Roots, SensorInfo};
+use jouletree_host::{Now, Roots, began};
+use jouletree_model::sampling::{Anchor, Mono, SensorInfo};
 use jouletree_model::{Nanos, redacted};
 use serde::{Deserialize, Serialize};
 

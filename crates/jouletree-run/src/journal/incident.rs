@@ -5,9 +5,8 @@ use std::sync::Arc;
 use arrow_array::types::{Int64Type, UInt16Type, UInt64Type};
 use arrow_array::{ArrayRef, StringArray};
 use arrow_schema::DataType::{self, Int64, UInt16, UInt64, Utf8};
-use jouletree_meter::Mono;
-use jouletree_meter::sampler::{Incident, What};
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{Incident, Mono, What};
 
 use super::row::{Columns, Row, cell, column, optional};
 use super::samples::is_instant;

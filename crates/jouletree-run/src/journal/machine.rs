@@ -5,10 +5,7 @@ use std::sync::Arc;
 use arrow_array::types::{Float64Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, StringArray};
 use arrow_schema::DataType::{self, Float64, Int64, UInt32, UInt64, Utf8};
-use jouletree_meter::Mono;
-use jouletree_meter::nvml::{GpuShare, GpuUse, ShareBasis};
-use jouletree_meter::resources::ResourceSample;
-use jouletree_meter::station::GpuSample;
+use jouletree_model::sampling::{GpuSample, GpuShare, GpuUse, Mono, ResourceSample, ShareBasis};
 
 use super::row::{Columns, Row, cell, column, is_part, optional};
 use super::samples::is_instant;

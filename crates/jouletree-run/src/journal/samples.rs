@@ -3,9 +3,7 @@
 use arrow_array::ArrayRef;
 use arrow_array::types::{Float64Type, Int64Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_schema::DataType::{self, Float64, Int64, UInt16, UInt32, UInt64};
-use jouletree_meter::sampler::{Flags, Sample};
-use jouletree_meter::share::ShareSample;
-use jouletree_meter::{Anchor, Mono};
+use jouletree_model::sampling::{Anchor, Flags, Mono, Sample, ShareSample};
 use jouletree_model::{EnergySeries, Nanos};
 
 use super::row::{Columns, Row, column, is_part};

@@ -1,6 +1,6 @@
 //! What is known about a sensor, as it is kept with its numbers.
 
-use jouletree_meter::{Bounds, Quality, SensorInfo};
+use jouletree_model::sampling::{Bounds, Quality, SensorInfo};
 use jouletree_model::{Device, Kind, Nanos};
 use serde::{Deserialize, Serialize};
 

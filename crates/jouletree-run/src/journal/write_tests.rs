@@ -2,8 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 
-use jouletree_meter::Mono;
-use jouletree_meter::sampler::{Flags, Sample};
+use jouletree_model::sampling::{Flags, Mono, Sample};
 use jouletree_model::silence_guarded_panics;
 
 use super::super::{JOURNAL, StreamIn};

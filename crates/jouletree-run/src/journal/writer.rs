@@ -4,11 +4,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use jouletree_meter::Anchor;
-use jouletree_meter::resources::ResourceSample;
-use jouletree_meter::sampler::Sample;
-use jouletree_meter::share::ShareSample;
-use jouletree_meter::station::{Batch, Ending, GpuSample};
+use jouletree_model::sampling::{Anchor, Batch, Ending, GpuSample, ResourceSample, Sample, ShareSample};
 
 use super::JOURNAL;
 use super::ending::{EndingRecord, Exit};

@@ -3,13 +3,11 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use jouletree_meter::sampler::Sample;
-use jouletree_meter::share::{Cut, ShareSample};
-use jouletree_meter::station::GpuSample;
-use jouletree_meter::{Anchors, Mono, SensorInfo};
+use jouletree_model::sampling::{Anchors, GpuSample, Mono, Sample, SensorInfo, ShareSample};
 use jouletree_model::{Device, Joules, Kind, Nanos, Warning};
+use jouletree_series::share::Cut;
+use jouletree_series::{Charged, DeviceSeries};
 
-use super::balance::{Charged, Meter};
 use super::shares::Shares;
 use crate::RunError;
 use crate::journal::{SensorRecord, StreamIn};
@@ -24,7 +22,7 @@ const KEPT_MOST: Nanos = Nanos(600_000_000_000);
 
 /// What the samples of a recording come to.
 pub(super) struct Metered {
-    pub(super) meters: Vec<Meter>,
+    pub(super) meters: Vec<DeviceSeries>,
     pub(super) samples: u64,
     /// The latest sample.
     pub(super) latest: Option<Mono>,
@@ -33,7 +31,7 @@ pub(super) struct Metered {
 
 /// The sensors of a recording; one that meters what another does is left out.
 struct Meters {
-    meters: Vec<Meter>,
+    meters: Vec<DeviceSeries>,
     /// The place among them of each sensor by its number in the samples.
     places: Vec<Option<usize>>,
     warnings: Vec<Warning>,
@@ -68,7 +66,7 @@ pub(super) fn write_power(
         }
         let Some(newest) = latest else { continue };
         let back = |time: Nanos| Mono(newest.0.saturating_sub(time.0));
-        let open = meters.iter().filter_map(Meter::open_since).min().unwrap_or(newest);
+        let open = meters.iter().filter_map(DeviceSeries::open_since).min().unwrap_or(newest);
         let oldest = back(kept).min(open).max(back(KEPT_MOST));
         sockets.between(oldest, newest);
         gpus.between(oldest, newest);
@@ -99,7 +97,7 @@ impl Meters {
             lag = lag.max(info.quality.lag);
             if known.insert((info.device.clone(), info.domain.clone())) {
                 places.push(Some(meters.len()));
-                meters.push(Meter::new(info, period));
+                meters.push(DeviceSeries::new(info, period));
             } else {
                 let message = format!("it is metered twice; `{}` is left out", info.source);
                 warnings.push(Warning::new(info.device.to_string(), message));
@@ -119,8 +117,8 @@ struct Writer {
 }
 
 impl Writer {
-    fn create(file: &Path, meters: &[Meter], is_watched: bool) -> Result<Writer, RunError> {
-        let id = |meter: &Meter| (meter.info.device.clone(), meter.info.domain.clone(), meter.info.kind);
+    fn create(file: &Path, meters: &[DeviceSeries], is_watched: bool) -> Result<Writer, RunError> {
+        let id = |meter: &DeviceSeries| (meter.info.device.clone(), meter.info.domain.clone(), meter.info.kind);
         let mut ids: Vec<(Device, Option<String>, Kind)> = meters.iter().map(id).collect();
         let mut ours = Vec::with_capacity(meters.len());
         for meter in meters {

@@ -1,14 +1,16 @@
 //! Recordings: what `manifest.json` says about one, and how its journal becomes a run.
 
-mod balance;
 mod meters;
 mod settle;
 mod shares;
 mod tables;
 
-use jouletree_model::{Device, Interval, Joules, Kind, Spread};
+use jouletree_model::{Device, Interval, Joules, Kind, Nanos, Spread};
+use jouletree_series::share::Split;
+use jouletree_series::{DeviceBalance, DeviceSeries};
 use serde::{Deserialize, Serialize};
 
+use crate::RunError;
 use crate::journal::{Exit, HostFacts, SamplerRecord, SensorRecord};
 
 pub use settle::recover;
@@ -94,6 +96,23 @@ impl Recording {
 }
 
 impl Balance {
+    /// The balance of a sensor's samples over a recording of this length.
+    pub(crate) fn of(series: DeviceSeries, length: Nanos) -> Result<Balance, RunError> {
+        let DeviceBalance { energy, parts, gaps } =
+            series.balance(length).map_err(|error| RunError::Inconsistent(error.to_string()))?;
+        Ok(Balance {
+            device: series.info.device,
+            domain: series.info.domain,
+            kind: series.info.kind,
+            energy: energy.joules,
+            low: energy.low,
+            high: energy.high,
+            coverage: energy.coverage,
+            gaps,
+            parts: parts.map(Parts::from),
+        })
+    }
+
     /// By what every part of this energy may be off; `None` where nothing is known.
     pub fn spread(&self) -> Option<Spread> {
         let interval = Interval { low: self.low, high: self.high };
@@ -119,6 +138,13 @@ pub struct Parts {
     /// The monitor's part of the others'.
     #[serde(rename = "own_j")]
     pub own: Joules,
+}
+
+impl From<Split> for Parts {
+    fn from(split: Split) -> Parts {
+        let Split { ours, others, own, idle, unknown } = split;
+        Parts { ours, others, idle, unknown, own }
+    }
 }
 
 /// What ties a recording to the time of day.

@@ -6,16 +6,12 @@
 use std::fs;
 use std::path::Path;
 
-use jouletree_meter::resources::ResourceSample;
-use jouletree_meter::sampler::What;
-use jouletree_meter::share::ShareSample;
-use jouletree_meter::station::GpuSample;
-use jouletree_meter::{Anchor, Anchors, Mono};
+use jouletree_model::sampling::{Anchor, Anchors, GpuSample, Mono, ResourceSample, ShareSample, What};
 use jouletree_model::{Nanos, Warning};
 
 use super::meters::{Metered, write_power};
 use super::tables::{Tabled, write_table};
-use super::{Clocks, IncidentRecord, Recording};
+use super::{Balance, Clocks, IncidentRecord, Recording};
 use crate::folder::{MANIFEST, POWER, RunFolder, sync_folder};
 use crate::journal::{
     BatchRow, EndingRecord, HEADER, IncidentRow, JOURNAL, RecordingHeader, SensorRecord, StreamIn, lock,
@@ -66,7 +62,7 @@ pub(crate) fn settle(run: &Path) -> Result<RunFolder, RunError> {
     warnings.extend(more);
     let ended = ending.as_ref().map(|ending| Mono(ending.ended_mono_ns)).max(latest);
     let length = ended.map_or(Nanos(0), |ended| ended - header.anchor().mono).max(Nanos(0));
-    let balance = meters.into_iter().map(|meter| meter.balance(length)).collect::<Result<_, _>>()?;
+    let balance = meters.into_iter().map(|meter| Balance::of(meter, length)).collect::<Result<_, _>>()?;
     let mut tables = vec![POWER];
     tables.extend(table::<ShareSample>(run, &anchors, None)?);
     tables.extend(table::<ResourceSample>(run, &anchors, Some(&mut warnings))?);

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use jouletree_meter::Mono;
-use jouletree_meter::share::{ShareBook, Tells};
 use jouletree_model::Warning;
+use jouletree_model::sampling::Mono;
+use jouletree_series::share::{ShareBook, Tells};
 
 use crate::journal::{Row, StreamIn};
 

@@ -5,10 +5,7 @@ use std::path::Path;
 
 use arrow_array::ArrayRef;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
-use jouletree_meter::resources::ResourceSample;
-use jouletree_meter::share::ShareSample;
-use jouletree_meter::station::GpuSample;
-use jouletree_meter::{Anchors, Mono};
+use jouletree_model::sampling::{Anchors, GpuSample, Mono, ResourceSample, ShareSample};
 use jouletree_model::{Device, DeviceClass, Warning};
 
 use crate::RunError;

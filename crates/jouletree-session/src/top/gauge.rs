@@ -5,11 +5,10 @@
 
 use std::collections::VecDeque;
 
-use jouletree_meter::sampler::{Flags, Sample};
-use jouletree_meter::series::Stillness;
-use jouletree_meter::share::Increment;
-use jouletree_meter::{Advance, Counter, Mono, SensorInfo};
+use jouletree_model::sampling::{Flags, Mono, Sample, SensorInfo};
 use jouletree_model::{Joules, Nanos, Watts};
+use jouletree_series::share::Increment;
+use jouletree_series::{Advance, Counter, Stillness};
 
 use super::history::History;
 

@@ -1,9 +1,9 @@
 //! Gauges fed with scripted samples.
 
+use jouletree_model::sampling::Quality;
 use jouletree_model::{Device, DeviceClass, Kind};
 
 use super::*;
-use jouletree_meter::Quality;
 
 fn info(range: Option<u64>) -> SensorInfo {
     SensorInfo {

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use jouletree_meter::Mono;
-use jouletree_meter::share::Increment;
+use jouletree_model::sampling::Mono;
 use jouletree_model::{Joules, Nanos, Watts};
+use jouletree_series::share::Increment;
 
 /// How many seconds are kept.
 pub const SECONDS: usize = 60;

@@ -124,8 +124,8 @@ impl Ledger {
 
 #[cfg(test)]
 mod tests {
-    use jouletree_meter::Mono;
     use jouletree_model::Nanos;
+    use jouletree_model::sampling::Mono;
 
     use super::*;
 

@@ -5,9 +5,9 @@
 
 use std::collections::VecDeque;
 
-use jouletree_meter::Mono;
-use jouletree_meter::share::{Increment, Policy, ShareSample, Split, split};
+use jouletree_model::sampling::{Mono, ShareSample};
 use jouletree_model::{Joules, Nanos, Watts};
+use jouletree_series::share::{Increment, Policy, Split, split};
 
 /// One socket.
 #[derive(Debug)]

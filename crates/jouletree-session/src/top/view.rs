@@ -1,8 +1,8 @@
 //! What is shown: plain data, the same for the screen, for lines of text and for JSON.
 
-use jouletree_meter::sampler::Stats;
-use jouletree_meter::share::Split;
+use jouletree_model::sampling::Stats;
 use jouletree_model::{Device, Joules, Kind, Nanos, Watts};
+use jouletree_series::share::Split;
 
 use super::ledger::Entry;
 use super::socket::Powers;

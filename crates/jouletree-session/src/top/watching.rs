@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use jouletree_meter::Roots;
-use jouletree_meter::sampler::Stats;
+use jouletree_host::Roots;
 use jouletree_meter::share::Census;
 use jouletree_meter::station::{Feed, Next, Watch};
 use jouletree_model::Nanos;
+use jouletree_model::sampling::Stats;
 
 use super::state::{State, Subject};
 use super::view::View;

@@ -5,10 +5,11 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use jouletree_meter::Anchor;
-use jouletree_meter::live::Live;
-use jouletree_meter::station::{Batch, Feed, Hurry};
+use jouletree_host::Now;
+use jouletree_meter::station::{Feed, Hurry};
 use jouletree_model::Nanos;
+use jouletree_model::sampling::{Anchor, Batch};
+use jouletree_series::live::Live;
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::protocol::{MeterRow, Reply, Request};

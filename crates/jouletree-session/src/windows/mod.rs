@@ -22,8 +22,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use jouletree_meter::station::{Batch, Feed};
+use jouletree_meter::station::Feed;
 use jouletree_model::Nanos;
+use jouletree_model::sampling::Batch;
 
 use connection::Connection;
 use desk::Desk;

@@ -1,8 +1,8 @@
 //! The lines that a program and its recorder exchange, one JSON object each; `docs/windows.md` tells them.
 
-use jouletree_meter::SensorInfo;
-use jouletree_meter::live::{Answer, DeviceEnergy};
+use jouletree_model::sampling::SensorInfo;
 use jouletree_model::{Device, Joules, Kind, Nanos};
+use jouletree_series::live::{Answer, DeviceEnergy};
 use serde::{Deserialize, Serialize};
 
 /// The version of the protocol.

@@ -8,9 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use jouletree_account::calls::{Decision, StabilityCheck, StabilityLimits, Trace};
-use jouletree_meter::live::Answer;
-use jouletree_meter::station::GpuSample;
+use jouletree_model::sampling::GpuSample;
 use jouletree_model::{Device, DeviceClass, Nanos, Watts};
+use jouletree_series::live::Answer;
 
 use super::protocol::Reply;
 
@@ -201,17 +201,16 @@ fn warmest(sys: &Path) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use jouletree_meter::Mono;
-    use jouletree_meter::live::DeviceEnergy;
-    use jouletree_meter::nvml::GpuUse;
+    use jouletree_model::sampling::{GpuUse, Mono};
     use jouletree_model::{Joules, Kind};
+    use jouletree_series::live::DeviceEnergy;
 
     use super::*;
 
     /// Half a second of this power, as a look tells it.
     fn look(watts: f64) -> Answer {
         let joules = Joules(watts * PULSE.seconds());
-        let energy = jouletree_meter::series::Estimate { joules, low: joules, high: joules, coverage: 1.0 };
+        let energy = jouletree_series::Estimate { joules, low: joules, high: joules, coverage: 1.0 };
         let device = |name: &str| DeviceEnergy {
             device: name.parse().unwrap(),
             kind: Kind::Measured,

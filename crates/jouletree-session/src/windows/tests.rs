@@ -5,9 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use jouletree_meter::sampler::{Flags, Sample};
-use jouletree_meter::station::{Ending, FeedError, Next};
-use jouletree_meter::{Anchor, Mono, Quality, SensorInfo};
+use jouletree_host::Now;
+use jouletree_meter::station::{FeedError, Next};
+use jouletree_model::sampling::{Anchor, Ending, Flags, Mono, Quality, Sample, SensorInfo};
 use jouletree_model::{Device, DeviceClass, Kind};
 use proptest::prelude::*;
 use serde_json::Value;

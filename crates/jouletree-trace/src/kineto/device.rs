@@ -52,10 +52,8 @@ pub(super) fn lanes_of(
         let stream = streams.entry((event.device, event.stream)).or_default();
         stream.push(Event { start: event.start, end: event.end, op, step });
     }
-    let mut devices: FxHashMap<u32, usize> = FxHashMap::default();
     for ((device, stream), events) in streams {
-        let known = devices.entry(device);
-        let device = *known.or_insert_with(|| trace.device_index(&Device::new(DeviceClass::Gpu, device)));
+        let device = trace.device_index(&Device::new(DeviceClass::Gpu, device));
         let stream = recording.names.get(stream);
         let stream = stream.strip_prefix("stream ").unwrap_or(&stream);
         trace.lanes.push(Lane::new(device, format!("{rank}stream {stream}"), events));

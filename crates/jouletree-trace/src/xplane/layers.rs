@@ -1,23 +1,32 @@
-//! What the program itself said about names: the layers and optimizers of Keras that scopes in a graph belong to.
+//! What the program itself said about names: the layers and optimizers of Keras that scopes in a graph belong to, and the
+//! variables that an optimizer's operations work for.
 //!
-//! It stands in a plane of its own, `/jouletree:names`, that was added to the file when it was written: the name of an event
-//! is `layer:<scope>` or `optimizer:<scope>`, what is shown for it the name in the program. `eager:` says that steps ran
+//! It is in a plane of its own, `/jouletree:names`, that was added to the file when it was written: the name of an event
+//! is `layer:<scope>` or `optimizer:<scope>`, what is shown for it the name in the program. `update:<operation>` shows the
+//! variable, at the scope of its layer; scopes of calls are before both, apart by [`CALLS`]. `eager:` says that steps ran
 //! without a graph.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use jouletree_model::Op;
+use jouletree_model::{Op, Pass};
+
+use crate::tensorflow::names::without_number;
 
 use super::space::Space;
 
 /// The plane that holds names.
 const PLANE: &str = "/jouletree:names";
 
+/// Between the scope of a call and what is called so in the function.
+pub(super) const CALLS: char = '|';
+
 /// What is known about names; nothing in most files.
 #[derive(Debug, Default)]
 pub(super) struct Layers {
     names: FxHashMap<String, String>,
     optimizers: FxHashSet<String>,
+    /// The variables that operations of an optimizer work for.
+    variables: FxHashMap<String, String>,
     pub(super) is_eager: bool,
 }
 
@@ -44,6 +53,9 @@ impl Layers {
                 // A name that holds a separator would make scopes of its parts.
                 self.names.insert(scope.to_owned(), shown.replace('/', "_"));
             }
+            "update" if !scope.is_empty() && !shown.is_empty() => {
+                self.variables.insert(scope.to_owned(), shown.to_owned());
+            }
             _ => {}
         }
     }
@@ -67,9 +79,30 @@ impl Layers {
         prefixes(path).any(|scope| self.optimizers.contains(scope))
     }
 
-    /// A compiled operation with the names that the program gives its layers.
+    /// The variable that an operation of an optimizer works for, at the scope of its layer.
+    pub(super) fn variable_of(&self, operation: &str) -> Option<&str> {
+        self.variables.get(operation).map(String::as_str)
+    }
+
+    /// Whether the variables of any operation are known.
+    pub(super) fn has_variables(&self) -> bool {
+        !self.variables.is_empty()
+    }
+
+    /// A compiled operation with the names that the program gives its layers, or in the layer of the variable that it
+    /// works for.
     pub(super) fn renamed(&self, op: Op) -> Op {
-        Op { path: self.restored(&op.path, |_| false).into(), ..op }
+        let variable = if op.pass == Pass::Optimizer { self.variable_of(&op.path) } else { None };
+        let path = match (
+            variable.map(|found| found.rsplit(CALLS).next().unwrap_or(found)),
+            op.path.rsplit('/').next(),
+        ) {
+            (Some(variable), Some(last)) => {
+                format!("{}/{}", self.restored(variable, |_| false), without_number(last))
+            }
+            _ => self.restored(&op.path, |_| false),
+        };
+        Op { path: path.into(), ..op }
     }
 
     /// The path with the names that the program gives its layers. What `is_left_out` says of a beginning of it, that is
@@ -131,5 +164,11 @@ mod tests {
         }
         assert!(layers.is_eager && layers.has("net_1/x") && !layers.has("net_1") && !layers.has("net/x"));
         assert!(layers.is_optimizer("sgd_1/Mul") && !layers.is_optimizer("net_1/Mul"));
+        layers.add("update:sgd_1/Mul_4", "net_1/conv2d_1/kernel");
+        let renamed =
+            |path, pass| layers.renamed(Op::new(path, "multiply", "multiply.1", pass)).path.into_string();
+        assert_eq!(renamed("sgd_1/Mul_4", Pass::Optimizer), "net/conv2d/kernel/Mul");
+        assert_eq!(renamed("sgd_1/Mul_5", Pass::Optimizer), "sgd/Mul_5");
+        assert_eq!(renamed("net_1/conv2d_1/Mul_4", Pass::Forward), "net/conv2d/Mul_4");
     }
 }

@@ -1,4 +1,5 @@
-//! Where TensorFlow's operations stand in the model, by their names alone: an XPlane tells no data flow.
+//! Where TensorFlow's operations are in the model, by their names: an XPlane has no data flow. What an optimizer's operation
+//! works for is known where the program noted it.
 
 use std::borrow::Cow;
 
@@ -13,7 +14,7 @@ use crate::tensorflow::names::{
 };
 
 use super::keras::Renumbered;
-use super::layers::Layers;
+use super::layers::{CALLS, Layers};
 
 /// The module of what belongs to the optimizer.
 pub(super) const OPTIMIZER: &str = "optimizer";
@@ -76,6 +77,8 @@ struct Cleaned<'a> {
     /// Whether the program said that it is in a layer or in an optimizer.
     is_in_layer: bool,
     is_in_optimizer: bool,
+    /// The variable that it works for, if it is an optimizer's.
+    variable: Option<String>,
 }
 
 impl<'a> Cleaned<'a> {
@@ -90,6 +93,7 @@ impl<'a> Cleaned<'a> {
                 is_backward: false,
                 is_in_layer: false,
                 is_in_optimizer: false,
+                variable: None,
             };
         }
         let mut around = Around::default();
@@ -123,6 +127,7 @@ impl<'a> Cleaned<'a> {
             is_backward,
             is_in_layer: layers.has(&own),
             is_in_optimizer: layers.is_optimizer(&own),
+            variable: variable(inlined, &own, loops, layers),
         }
     }
 
@@ -145,6 +150,21 @@ impl<'a> Cleaned<'a> {
             _ => &self.name,
         }
     }
+}
+
+/// The path of the variable that an operation works for.
+fn variable(inlined: &Inlined<'_>, own: &str, loops: &FxHashSet<String>, layers: &Layers) -> Option<String> {
+    if !layers.has_variables() {
+        return None;
+    }
+    let outer = inlined.outer.iter().map(|scopes| format!("{}{CALLS}", scopes.join("/")));
+    let found = layers.variable_of(&outer.chain([own.to_owned()]).collect::<String>())?;
+    let (calls, own) = found.rsplit_once(CALLS).unwrap_or(("", found));
+    let mut around = Around::default();
+    for scopes in calls.split(CALLS).filter(|scopes| !scopes.is_empty()) {
+        around.enter(&scopes.split('/').collect::<Vec<_>>(), loops, layers);
+    }
+    Some(around.path(own, loops, layers))
 }
 
 /// The scopes around a function that was inlined.
@@ -278,7 +298,11 @@ impl Model {
         // What subtracts from variables without any scope, in a program that computes gradients, is an optimizer.
         let is_update = self.has_backward && changes_by_rule(op.named.op_type);
         if op.is_in_optimizer || (is_scoped && self.optimizers.contains(top)) || (!is_scoped && is_update) {
-            return Place::At(at(format!("{OPTIMIZER}/{}", op.name), Pass::Optimizer));
+            let path = match &op.variable {
+                Some(variable) => format!("{}/{}", self.renumbered.restored(variable), without_number(last)),
+                None => format!("{OPTIMIZER}/{}", op.name),
+            };
+            return Place::At(at(path, Pass::Optimizer));
         }
         if takes_data(&op.name, op.named.op_type) {
             return Place::At(data_op(op.named));
@@ -478,6 +502,47 @@ mod tests {
         let names: Vec<_> =
             names.iter().map(|(name, kind, path, pass)| (name.as_str(), *kind, *path, *pass)).collect();
         check(&names, &layers);
+    }
+
+    #[test]
+    fn updates_are_in_the_layers_of_their_variables() {
+        use Pass::{Backward, Forward, Optimizer};
+        let mut keras_3 = Layers::default();
+        for (name, shown) in [
+            ("layer:net_1", "net"),
+            ("layer:net_1/mid_1", "mid"),
+            ("optimizer:adam_1", "adam"),
+            ("update:while/cond|adam_1/truediv_7", "while/cond|net_1/mid_1/kernel"),
+            ("update:adam_1/truediv_7", "net_1/mid_1/bias"),
+            ("update:net_1/mid_1/MatMul", "net_1/mid_1/kernel"),
+            ("update:", "net_1"),
+            ("update:adam_1/Pow", ""),
+        ] {
+            keras_3.add(name, shown);
+        }
+        let around = "while/body/_1/while/cond/then/_143/while/cond/StatefulPartitionedCall";
+        let looped = format!("{around}/adam_1/truediv_7");
+        let names = [
+            (looped.as_str(), "RealDiv", "net/mid/kernel/truediv", Optimizer),
+            ("StatefulPartitionedCall/adam_1/truediv_7", "RealDiv", "net/mid/bias/truediv", Optimizer),
+            ("StatefulPartitionedCall/adam_1/Pow", "Pow", "optimizer/adam/Pow", Optimizer),
+            // Only what is an optimizer's can work for a variable.
+            ("StatefulPartitionedCall/net_1/mid_1/MatMul", "MatMul", "net/mid/MatMul", Forward),
+        ];
+        check(&names, &keras_3);
+        let mut keras_2 = Layers::default();
+        keras_2.add("update:while/Adam/sub_10", "while/net/mid/kernel");
+        let names = [
+            ("while/body/_1/while/Adam/sub_10", "Sub", "net/mid/kernel/sub", Optimizer),
+            (
+                "while/body/_1/while/Adam/AssignSubVariableOp",
+                "AssignSubVariableOp",
+                "optimizer/Adam/AssignSubVariableOp",
+                Optimizer,
+            ),
+            ("while/body/_1/gradient_tape/while/net/mid/MatMul/MatMul", "MatMul", "net/mid/MatMul", Backward),
+        ];
+        check(&names, &keras_2);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What was read from an XPlane file so far, and the trace made of it.
 
 use indexmap::{IndexMap, IndexSet};
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxBuildHasher;
 
 use jouletree_model::{
     Device, DeviceClass, Event, Lane, Marker, ModelTree, Nanos, NodeId, OpId, Step, Trace, TraceSource, Warning,
@@ -210,7 +210,6 @@ impl<'a> Recording<'a> {
         warnings.extend(name_warnings(source.name(), &self.ops, &self.programs));
         let finder = self.steps.finder();
         let numbers = numbers(&self.ops, &self.lanes, &mut trace);
-        let mut devices: FxHashMap<Device, usize> = FxHashMap::default();
         for lane in self.lanes.into_values() {
             let mut events = lane.events;
             let mut hint = 0;
@@ -222,10 +221,7 @@ impl<'a> Recording<'a> {
                 event.start += base;
                 event.end += base;
             }
-            let device = *devices.entry(lane.device).or_insert_with_key(|device| {
-                trace.devices.push(device.clone());
-                trace.devices.len() - 1
-            });
+            let device = trace.device_index(&lane.device);
             trace.lanes.push(Lane::new(device, lane.label, events));
         }
         self.programs.add_to(&mut trace.model);

@@ -13,7 +13,7 @@ use jouletree_carbon::formats::{Cell, Machine, Mode, Part, Parts, Record, eco2ai
 use jouletree_carbon::memory;
 use jouletree_carbon::settings::{Key, Layer, Settings, Sources};
 use jouletree_carbon::{Context, Epoch, Equivalents, Factors, Impact, Intensity, forecast};
-use jouletree_meter::Roots;
+use jouletree_host::Roots;
 use jouletree_model::{Device, DeviceClass, Joules, Kind, Nanos, Warning};
 use jouletree_run::HostFacts;
 use serde::{Deserialize, Serialize};

@@ -8,8 +8,9 @@ mod words;
 
 use anyhow::Result;
 use jouletree_meter::inventory::{Inventory, energy_filter, unsupported, watts};
-use jouletree_meter::sampler::{Class, realtime_class};
+use jouletree_meter::sampler::realtime_class;
 use jouletree_model::Nanos;
+use jouletree_model::sampling::Class;
 
 use crate::cli::{DoctorArgs, InspectFormat};
 use crate::{Outcome, json, print};

@@ -2,7 +2,7 @@
 
 use std::process::{Child, Command, Stdio};
 
-use jouletree_meter::Roots;
+use jouletree_host::Roots;
 use jouletree_meter::share::{Tree, TreeTime};
 
 use super::diagnosis::{ProcessShare, RefusedRow};

@@ -10,7 +10,7 @@ pub fn short(device: &Device) -> String {
     }
 }
 
-/// What gives the sampler the first word on a processor.
+/// How the sampler gets real-time scheduling.
 pub fn realtime_remedy() -> String {
     "let this program alone do so:\n    \
      sudo setcap cap_dac_read_search,cap_perfmon,cap_sys_nice+ep \"$(command -v jouletree)\"\n\

@@ -51,7 +51,7 @@ enum AliasesArg {
 }
 
 impl LiveArgs {
-    /// Opens them. Whoever knows how much carbon dioxide electricity makes says so here.
+    /// Opens them. The carbon intensity of electricity is shown where it is known.
     pub fn open(&self, intensity: Option<Intensity>, is_quiet: bool) -> Result<Outputs> {
         let options = LiveOptions {
             prometheus: self.prometheus,

@@ -156,7 +156,7 @@ fn footprint(profile: &Profile, passes: &[Predicted], optimizer: Option<Joules>)
 
 /// Keeps a prediction as a run without time: nothing happened yet.
 fn keep(output: &std::path::Path, footprint: &Footprint) -> Result<()> {
-    let devices = footprint.devices.iter().map(|balance| balance.device.clone()).collect();
+    let devices = footprint.devices.iter().map(|balance| &balance.device).collect();
     let trace = Trace { devices, ops: footprint.ops.clone(), model: footprint.model.clone(), ..Trace::default() };
     let accounting = Accounting {
         command: std::env::args().collect(),

@@ -476,7 +476,7 @@ def _call(handler: Any, method: str, *arguments: Any) -> None:
         wanted = getattr(handler, method, None)
         if wanted is not None:
             wanted(*arguments)
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:  # noqa: BLE001 -- the user's own code may raise anything
         warn_once(f"{type(handler).__name__}.{method} failed: {type(error).__name__}: {error}")
 
 

@@ -5,11 +5,8 @@ mod shown;
 
 use std::collections::VecDeque;
 
-use jouletree_meter::resources::ResourceSample;
-use jouletree_meter::sampler::Incident;
-use jouletree_meter::share::{Pass, ShareSample};
-use jouletree_meter::station::Batch;
-use jouletree_meter::{Anchor, Anchors, Mono, SensorInfo};
+use jouletree_meter::share::Pass;
+use jouletree_model::sampling::{Anchor, Anchors, Batch, Incident, Mono, ResourceSample, SensorInfo, ShareSample};
 use jouletree_model::{DeviceClass, Joules, Kind, Nanos};
 
 use super::gauge::{Gauge, NOW};

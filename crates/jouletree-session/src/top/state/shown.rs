@@ -1,7 +1,6 @@
 //! From the state to what is shown of it.
 
-use jouletree_meter::Bounds;
-use jouletree_meter::sampler::Stats;
+use jouletree_model::sampling::{Bounds, Stats};
 use jouletree_model::{DeviceClass, Nanos, Watts};
 
 use super::State;

@@ -1,9 +1,8 @@
 //! Scripted batches and passes go in; what comes out adds up.
 
-use jouletree_meter::sampler::{Flags, Sample, Stats, What};
 use jouletree_meter::share::Listed;
-use jouletree_meter::{Bounds, Quality};
 use jouletree_model::Device;
+use jouletree_model::sampling::{Bounds, Flags, Quality, Sample, Stats, What};
 
 use super::*;
 use crate::top::view::{DeviceRow, TreeRow, View};

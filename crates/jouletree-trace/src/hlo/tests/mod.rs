@@ -8,13 +8,9 @@ mod recorded;
 
 use jouletree_model::{Facts, ModelTree, Op};
 
+use test_support::proto::Message;
+
 use super::HloModule;
-
-#[allow(dead_code, reason = "other tests use the rest")]
-#[path = "../../../tests/proto/mod.rs"]
-mod proto;
-
-use proto::Message;
 
 const F32: i64 = 11;
 

@@ -1,8 +1,8 @@
 //! Views of our own making, for tests of what draws or writes them.
 
-use jouletree_meter::sampler::Stats;
-use jouletree_meter::share::Split;
+use jouletree_model::sampling::Stats;
 use jouletree_model::{Joules, Kind, Nanos, Watts};
+use jouletree_series::share::Split;
 
 use super::super::history::SECONDS;
 use super::super::ledger::Entry;

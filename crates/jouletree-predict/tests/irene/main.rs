@@ -1,8 +1,0 @@
-//! The predictors of measured trees, from outside.
-
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod made;
-mod predicting;
-mod published;
-mod reading;

@@ -1,0 +1,13 @@
+//! Energy split by shares: who used what a socket or a GPU used. Nothing is lost: the parts make the whole.
+
+mod book;
+mod cut;
+mod idle;
+mod split;
+#[cfg(test)]
+mod split_tests;
+
+pub use book::{ShareBook, Tells};
+pub use cut::Cut;
+pub use idle::IdleLearner;
+pub use split::{Increment, Policy, Split, split};

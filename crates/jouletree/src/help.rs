@@ -1,0 +1,69 @@
+//! `jouletree --help`: the commands by what they are for.
+
+use clap::{Command, CommandFactory as _};
+
+use crate::cli::Cli;
+
+/// The commands in the order in which a new user needs them. A test compares this list with the commands.
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("Measure", &["run", "record", "top", "doctor", "detect", "account", "calibrate", "patch"]),
+    ("Look", &["show", "report", "export", "calls", "inspect"]),
+    ("Compare", &["tradeoff", "evaluate"]),
+    ("Predict", &["predict", "estimate", "train"]),
+    ("Carbon", &["carbon", "card", "monitor", "config"]),
+    ("Service", &["daemon", "serve"]),
+];
+
+/// The command line, whose help lists the commands by group.
+pub fn command() -> Command {
+    let command = Cli::command();
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}{{all-args}}\n\n\
+         Start with: jouletree run -- python train.py\n\
+         Options and examples of a command: jouletree COMMAND --help",
+        groups(&command)
+    );
+    command.help_template(template)
+}
+
+fn groups(command: &Command) -> String {
+    let styles = command.get_styles();
+    let (header, literal) = (styles.get_header(), styles.get_literal());
+    let mut text = String::new();
+    for (title, names) in GROUPS {
+        text += &format!("{header}{title}:{header:#}\n");
+        for name in names {
+            let about = command.find_subcommand(name).and_then(Command::get_about).cloned().unwrap_or_default();
+            text += &format!("  {literal}{name:<10}{literal:#} {about}\n");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let command = Cli::command();
+        let visible = command.get_subcommands().filter(|command| !command.is_hide_set()).map(Command::get_name);
+        let mut visible: Vec<&str> = visible.collect();
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        visible.sort_unstable();
+        grouped.sort_unstable();
+        assert_eq!(grouped, visible);
+    }
+
+    #[test]
+    fn the_help_lists_each_command_once() {
+        let help = super::command().render_help().to_string();
+        for (title, names) in GROUPS {
+            assert!(help.contains(&format!("{title}:\n")), "{help}");
+            for name in names {
+                assert_eq!(help.matches(&format!("\n  {name} ")).count(), 1, "{name}:\n{help}");
+            }
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Nothing: only the features in this crate's manifest matter.
