@@ -10,13 +10,15 @@ use jouletree_model::{
     PowerSpan, StageEnergy, Step, StepEnergy, TimeRange, Timeline, Trace, Warning,
 };
 
+use crate::Attribution;
+use crate::attribution::{Equal, EqualShares, Numbers, Observed, Policy, Shares, with_policy};
 use crate::hosting::Hosting;
 use crate::own_ops::OwnOps;
 use crate::paper;
 use crate::parts::{Cut, part_energies};
 use crate::self_time::{SelfTime, active_time};
-use crate::sweep::sweep;
-use crate::tally::{OpTally, StepTally, Tally};
+use crate::sweep::{Spans, sweep};
+use crate::tally::{Charged, StepTally, Tally};
 
 /// The meaning of "active at an instant".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -86,9 +88,30 @@ fn remedy_for(trace: TimeRange) -> &'static str {
 
 /// Charges every operation of `trace` with its share of the energy in `power`, device by device and stage by stage. Of a
 /// program with steps, the operations within recorded steps are the footprint; others are in [`Footprint::charges`] alone.
+/// Shares are equal.
 ///
 /// Of several series for one device the first counts; the caller leaves out breakdowns of a device into domains.
 pub fn account(trace: &Trace, power: &[Metered<'_>], semantics: Semantics) -> Result<Footprint, AccountError> {
+    account_with(trace, power, semantics, &Equal)
+}
+
+/// The same with shares by the policy a user chose.
+pub fn account_by(
+    trace: &Trace,
+    power: &[Metered<'_>],
+    semantics: Semantics,
+    attribution: Attribution,
+) -> Result<Footprint, AccountError> {
+    with_policy!(attribution, policy => account_with(trace, power, semantics, policy))
+}
+
+/// The same with shares by any policy.
+pub fn account_with<P: Policy>(
+    trace: &Trace,
+    power: &[Metered<'_>],
+    semantics: Semantics,
+    policy: &P,
+) -> Result<Footprint, AccountError> {
     let mut devices: Vec<&Device> =
         trace.devices.iter().chain(power.iter().map(|metered| metered.device)).collect();
     devices.sort();
@@ -113,7 +136,9 @@ pub fn account(trace: &Trace, power: &[Metered<'_>], semantics: Semantics) -> Re
     for metered in power {
         by_device.entry(metered.device).or_insert(metered);
     }
-    let work = Work::new(trace, cut.as_ref(), semantics, recorded);
+    let work = Work::new(trace, cut.as_ref(), semantics, recorded, policy);
+    let fits: FxHashMap<&Device, P::Fit> =
+        by_device.par_iter().map(|(device, metered)| (*device, work.fit(device, metered.series))).collect();
     let mut footprint = Footprint {
         sources: trace.sources.clone(),
         ops: trace.ops.clone(),
@@ -124,7 +149,8 @@ pub fn account(trace: &Trace, power: &[Metered<'_>], semantics: Semantics) -> Re
     if stages.is_empty() {
         let account = |device: &&Device| {
             let metered = by_device.get(*device);
-            work.account(device, metered.map(|metered| (metered.kind, metered.series)), (0, &[TimeRange::ALL]))
+            let use_of = metered.zip(fits.get(*device)).map(|(metered, fit)| (metered.kind, metered.series, fit));
+            work.account(device, use_of, (0, &[TimeRange::ALL]))
         };
         let accounts: Vec<DeviceAccount> = devices.par_iter().map(account).collect();
         // That nothing ran is told by whoever expected otherwise.
@@ -138,7 +164,8 @@ pub fn account(trace: &Trace, power: &[Metered<'_>], semantics: Semantics) -> Re
         let account = |device: &&Device| {
             let metered = by_device.get(*device);
             let part = metered.map(|metered| (metered.kind, metered.series.within(&stage.ranges)));
-            work.account(device, part.as_ref().map(|(kind, series)| (*kind, series)), (number, &stage.ranges))
+            let use_of = part.as_ref().zip(fits.get(*device)).map(|((kind, series), fit)| (*kind, series, fit));
+            work.account(device, use_of, (number, &stage.ranges))
         };
         let accounts: Vec<DeviceAccount> = devices.par_iter().map(account).collect();
         book(&mut footprint, number, &accounts);
@@ -156,18 +183,34 @@ pub fn account(trace: &Trace, power: &[Metered<'_>], semantics: Semantics) -> Re
 }
 
 /// What accounting needs to know of the trace.
-struct Work<'a> {
+struct Work<'a, P> {
     trace: &'a Trace,
     /// The lanes that are swept, by device, and how many operations and events they have: those of the trace, or of the cut.
     lanes: Vec<Vec<&'a Lane>>,
     ops: usize,
     total: usize,
-    /// How many events of the trace ran on each device.
-    events: Vec<usize>,
+    /// The lanes of the trace, by device.
+    whole_lanes: Vec<Vec<&'a Lane>>,
     cut: Option<&'a Cut<'a>>,
     semantics: Semantics,
     recorded: Vec<TimeRange>,
     hosting: Hosting<'a>,
+    policy: &'a P,
+}
+
+fn lanes_by_device(lanes: &[Lane], devices: usize) -> Vec<Vec<&Lane>> {
+    let mut by_device = vec![Vec::new(); devices];
+    for lane in lanes {
+        if let Some(of_device) = by_device.get_mut(lane.device()) {
+            of_device.push(lane);
+        }
+    }
+    by_device
+}
+
+/// The lanes of the device of this number.
+fn served_lanes<'a, 'b>(lanes: &'b [Vec<&'a Lane>], served: Option<usize>) -> &'b [&'a Lane] {
+    served.and_then(|served| lanes.get(served)).map(Vec::as_slice).unwrap_or_default()
 }
 
 /// What one device used.
@@ -175,79 +218,79 @@ struct DeviceAccount {
     balance: DeviceEnergy,
     /// The operations that ran on it or were charged, by their number: a trace may name many devices and operations, and
     /// most of them have nothing to do with each other.
-    ops: Vec<(usize, OpTally)>,
+    ops: Vec<(usize, Charged)>,
     steps: FxHashMap<Step, StepTally>,
     /// What each operation used in each part of the program's time.
-    charges: Vec<(usize, OpId, OpTally)>,
+    charges: Vec<(usize, OpId, Charged)>,
     /// How many events ran on it; none where the energy of another device's operations is its own, too.
     events: usize,
     /// Whether operations of another device are charged with its energy.
     is_shared: bool,
 }
 
-impl<'a> Work<'a> {
+impl<'a, P: Policy> Work<'a, P> {
     fn new(
         trace: &'a Trace,
         cut: Option<&'a Cut<'a>>,
         semantics: Semantics,
         recorded: Vec<TimeRange>,
-    ) -> Work<'a> {
+        policy: &'a P,
+    ) -> Work<'a, P> {
         let (swept, ops) = match cut {
             Some(cut) => (cut.lanes.as_slice(), cut.ops()),
             None => (trace.lanes.as_slice(), trace.ops.len()),
         };
-        let mut lanes = vec![Vec::new(); trace.devices.len()];
-        for lane in swept {
-            if let Some(lanes) = lanes.get_mut(lane.device()) {
-                lanes.push(lane);
-            }
-        }
-        let mut events = vec![0; trace.devices.len()];
-        for lane in &trace.lanes {
-            if let Some(events) = events.get_mut(lane.device()) {
-                *events += lane.events().len();
-            }
-        }
+        let lanes = lanes_by_device(swept, trace.devices.len());
+        let whole_lanes = lanes_by_device(&trace.lanes, trace.devices.len());
         let total = swept.iter().map(|lane| lane.events().len()).sum();
         let hosting = Hosting::of(&trace.devices);
-        Work { trace, lanes, ops, total, events, cut, semantics, recorded, hosting }
+        Work { trace, lanes, ops, total, whole_lanes, cut, semantics, recorded, hosting, policy }
+    }
+
+    /// What the policy learns from all that a device used.
+    fn fit(&self, device: &Device, series: &EnergySeries) -> P::Fit {
+        let spans: Vec<PowerSpan> = series.spans().collect();
+        let lanes = served_lanes(&self.whole_lanes, self.hosting.served_by(device));
+        self.policy.fit(&Observed::new(device, lanes, &spans, &self.trace.ops))
     }
 
     /// What one device used during a stage, its energy being known from a series.
     fn account(
         &self,
         device: &Device,
-        metered: Option<(Kind, &EnergySeries)>,
+        metered: Option<(Kind, &EnergySeries, &P::Fit)>,
         (number, stage): (usize, &[TimeRange]),
     ) -> DeviceAccount {
         let traced = self.trace.devices.number_of(device);
         let is_shared = traced.is_none();
         let served = self.hosting.served_by(device);
-        let lanes = served.and_then(|served| self.lanes.get(served)).map(Vec::as_slice).unwrap_or_default();
-        let own = OwnOps::of(lanes, self.ops);
-        let (mut balance, mut tally) = self.tally(device, &own, metered, stage);
+        let own = OwnOps::of(served_lanes(&self.lanes, served), self.ops);
+        let (mut balance, mut tally, errors) = self.tally(device, &own, metered, stage);
         // How long an operation ran, and how often, is told once, where it ran.
         if is_shared {
             tally.forget_times();
         }
+        let error = |op: usize| errors.get(op).copied().flatten();
+        let swept = tally.ops.iter().enumerate();
+        let charged = swept.map(|(op, tally)| Charged { tally: *tally, standard_error: error(op) });
         let mut charges = Vec::new();
-        let ran: Vec<(usize, OpTally)> = match self.cut {
+        let ran: Vec<(usize, Charged)> = match self.cut {
             Some(cut) => {
-                charges = cut.charges(&own.numbered(&tally.ops), number, traced);
-                let mut ops: BTreeMap<usize, OpTally> = BTreeMap::new();
+                charges = cut.charges(own.numbered(charged), number, traced);
+                let mut ops: BTreeMap<usize, Charged> = BTreeMap::new();
                 for (_, op, charged) in charges.iter().filter(|(part, ..)| cut.is_recorded(*part)) {
                     ops.entry(op.index()).or_default().add(charged);
                 }
                 // What runs outside of recorded steps is charged to none of their operations.
                 let all = balance.attributed;
-                balance.attributed = ops.values().map(|op| op.energy).sum();
+                balance.attributed = ops.values().map(|op| op.tally.energy).sum();
                 balance.unattributed += Joules((all - balance.attributed).0.max(0.0));
                 ops.into_iter().collect()
             }
-            None => own.numbered(&tally.ops),
+            None => own.numbered(charged).collect(),
         };
-        let ops = ran.into_iter().filter(|(_, op)| op.count > 0 || op.energy > Joules::ZERO).collect();
-        let events = served.and_then(|served| self.events.get(served)).copied().unwrap_or_default();
+        let ops = ran.into_iter().filter(|(_, op)| op.has_run()).collect();
+        let events = served_lanes(&self.whole_lanes, served).iter().map(|lane| lane.events().len()).sum();
         DeviceAccount { balance, ops, steps: tally.steps, charges, events, is_shared }
     }
 
@@ -255,20 +298,29 @@ impl<'a> Work<'a> {
         &self,
         device: &Device,
         own: &OwnOps<'_>,
-        metered: Option<(Kind, &EnergySeries)>,
+        metered: Option<(Kind, &EnergySeries, &P::Fit)>,
         stage: &[TimeRange],
-    ) -> (DeviceEnergy, Tally) {
+    ) -> (DeviceEnergy, Tally, Vec<Option<Joules>>) {
         let Work { semantics, recorded, .. } = self;
         let (lanes, ops) = (own.lanes().collect::<Vec<_>>(), own.ops());
         let lanes = lanes.as_slice();
         let parts = parts_of(lanes, self.total);
+        let mut errors = Vec::new();
         let on_grid;
         let (series, tally) = match (metered, semantics) {
             (None, _) => (None, unmetered_tally(lanes, stage, ops)),
-            (Some((_, series)), Semantics::Exact) => {
-                (Some(series), tally_device(lanes, series, stage, ops, parts))
+            (Some((_, series, fit)), Semantics::Exact) => {
+                let spans: Vec<PowerSpan> = series.spans().collect();
+                let numbers = Numbers { own: own.numbers(), keys: self.cut.map(Cut::keys) };
+                let part = Observed { numbers, ..Observed::new(device, lanes, &spans, &self.trace.ops) };
+                let shares = self.policy.shares(fit, &part);
+                let tally = tally_spans(lanes, &spans, &shares, stage, ops, parts);
+                let charged = (0..).map(OpId).zip(&tally.ops);
+                errors = charged.map(|(op, charged)| shares.standard_error(op, charged)).collect();
+                (Some(series), tally)
             }
-            (Some((_, series)), Semantics::Paper) => {
+            // As it is printed: shares are equal.
+            (Some((_, series, _)), Semantics::Paper) => {
                 on_grid = paper::on_micros(series);
                 let by_operation = paper::lanes_by_operation(lanes.iter().copied());
                 let mut tally =
@@ -279,7 +331,7 @@ impl<'a> Work<'a> {
                 (Some(&on_grid), tally)
             }
         };
-        let (measured, kind) = (series.map(EnergySeries::total), metered.map(|(kind, _)| kind));
+        let (measured, kind) = (series.map(EnergySeries::total), metered.map(|(kind, ..)| kind));
         let spans: Vec<PowerSpan> = series.into_iter().flat_map(EnergySeries::spans).collect();
         let unknown = unknown_ranges(&spans, stage);
         let uncovered = unknown.iter().flat_map(|range| lanes.iter().map(|lane| active_time(lane, *range)));
@@ -295,7 +347,7 @@ impl<'a> Work<'a> {
             metered: spans.iter().map(|span| span.range.duration()).fold(Nanos(0), |a, b| a + b),
             uncovered: uncovered.fold(Nanos(0), |a, b| a + b),
         };
-        (balance, tally)
+        (balance, tally, errors)
     }
 }
 
@@ -343,8 +395,8 @@ fn parts_of(lanes: &[&Lane], total: usize) -> usize {
     wanted.min(events / EVENTS_PER_PART).max(1)
 }
 
-/// What a device used during a stage, `series` being its energy meanwhile. Stretches of known power are independent of
-/// each other, and so are parts of them: about `parts` of them are worked on side by side.
+/// What a device used during a stage, `series` being its energy meanwhile, by equal shares. Stretches of known power are
+/// independent of each other, and so are parts of them: about `parts` of them are worked on side by side.
 pub fn tally_device(
     lanes: &[&Lane],
     series: &EnergySeries,
@@ -353,28 +405,45 @@ pub fn tally_device(
     parts: usize,
 ) -> Tally {
     let spans: Vec<PowerSpan> = series.spans().collect();
-    let parts: Vec<&[PowerSpan]> =
-        stretches(&spans).flat_map(|stretch| split_by_work(stretch, lanes, parts)).collect();
+    tally_spans(lanes, &spans, &EqualShares::of(lanes.len()), stage, ops, parts)
+}
+
+fn tally_spans<S: Shares>(
+    lanes: &[&Lane],
+    spans: &[PowerSpan],
+    shares: &S,
+    stage: &[TimeRange],
+    ops: usize,
+    parts: usize,
+) -> Tally {
+    let mut first = 0;
+    let numbered = |spans| {
+        let part = Spans { first, spans };
+        first += part.spans.len();
+        part
+    };
+    let parts = stretches(spans).flat_map(|stretch| split_by_work(stretch, lanes, parts));
+    let parts: Vec<Spans<'_>> = parts.map(numbered).collect();
     let tallies: Vec<Tally> = parts
         .into_par_iter()
         .map(|part| {
             let mut tally = Tally::new(ops);
-            tally_spans(lanes, part, &mut tally);
+            tally_part(lanes, part, shares, &mut tally);
             tally
         })
         .collect();
     let mut total = Tally::new(ops);
     tallies.iter().for_each(|tally| total.add(tally));
-    // Events that begin while no power is known are nobody's to charge, but they did run.
-    count_uncovered(lanes, &spans, stage, &mut total);
+    // Events that begin while no power is known are charged with nothing, but they did run.
+    count_uncovered(lanes, spans, stage, &mut total);
     total
 }
 
-/// Charges `lanes` with the energy of `spans`, which follow each other without a gap.
-fn tally_spans(lanes: &[&Lane], spans: &[PowerSpan], tally: &mut Tally) {
-    let Some(range) = extent_of(spans) else { return };
+/// Charges `lanes` with the energy of spans that follow each other without a gap.
+fn tally_part<S: Shares>(lanes: &[&Lane], part: Spans<'_>, shares: &S, tally: &mut Tally) {
+    let Some(range) = extent_of(part.spans) else { return };
     let segments = lanes.iter().map(|lane| SelfTime::new(lane, range)).collect();
-    sweep(segments, spans, tally);
+    sweep(segments, part, shares, tally);
 }
 
 /// Runs of spans without a gap between them.
@@ -461,9 +530,10 @@ fn book(footprint: &mut Footprint, stage: usize, accounts: &[DeviceAccount]) {
                 device,
                 op: *op,
                 stage,
-                energy: charged.energy,
-                busy: charged.busy,
-                count: charged.count,
+                energy: charged.tally.energy,
+                busy: charged.tally.busy,
+                count: charged.tally.count,
+                standard_error: charged.standard_error,
             },
         }));
         let known = ops.iter().filter_map(|(number, op)| Some((*ids.get(*number)?, op)));
@@ -471,9 +541,10 @@ fn book(footprint: &mut Footprint, stage: usize, accounts: &[DeviceAccount]) {
             device,
             op: id,
             stage,
-            energy: op.energy,
-            busy: op.busy,
-            count: op.count,
+            energy: op.tally.energy,
+            busy: op.tally.busy,
+            count: op.tally.count,
+            standard_error: op.standard_error,
         }));
         let mut steps: Vec<StepEnergy> = steps
             .iter()

@@ -1,19 +1,20 @@
-//! What every single event is charged with, told as time goes by.
+//! What every single event is charged with, reported as time goes by.
 //!
 //! [`account`](crate::account) sums while it sweeps and forgets events; viewers of timelines want to know what each box
-//! cost. This goes over the same lanes by the same rule, S(end) − S(start) over the active stretches of an event, one
-//! boundary after the other, and keeps nothing but what is open. It is slower than the sweep and no second opinion on
-//! it: for each operation the charges of its events sum up to what the footprint says.
+//! cost. This goes over the same lanes by the same policy of [`attribution`](crate::attribution), S(end) − S(start) over the
+//! active stretches of an event, one boundary after the other, and keeps nothing but what is open. It is slower than the sweep
+//! and no second opinion on it: for each operation the charges of its events sum up to what the footprint says.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashSet;
 
-use jouletree_model::{Device, Event, Joules, Lane, Nanos, PowerSpan, TimeRange, Trace};
+use jouletree_model::{Event, Joules, Lane, Nanos, PowerSpan, TimeRange, Trace};
 
-use crate::Metered;
+use crate::attribution::{Active, Equal, Observed, Policy, Shares, with_policy};
 use crate::hosting::Hosting;
+use crate::{Attribution, Metered};
 
 /// What an event, or one active stretch of it, was charged with.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,7 +45,8 @@ pub trait ChargeVisitor {
     fn event(&mut self, lane: usize, event: &Event, charge: Charge) -> Result<(), Self::Error>;
 }
 
-/// Tells `visitor` what every event of `trace` is charged with, device by device, by [`Semantics::Exact`].
+/// Reports to `visitor` what every event of `trace` is charged with, device by device, by [`Semantics::Exact`] and equal
+/// shares.
 ///
 /// [`Semantics::Exact`]: crate::Semantics::Exact
 pub fn charge_events<V: ChargeVisitor>(
@@ -52,8 +54,28 @@ pub fn charge_events<V: ChargeVisitor>(
     power: &[Metered<'_>],
     visitor: &mut V,
 ) -> Result<(), V::Error> {
+    charge_events_with(trace, power, &Equal, visitor)
+}
+
+/// The same with shares by the policy a user chose.
+pub fn charge_events_by<V: ChargeVisitor>(
+    trace: &Trace,
+    power: &[Metered<'_>],
+    attribution: Attribution,
+    visitor: &mut V,
+) -> Result<(), V::Error> {
+    with_policy!(attribution, policy => charge_events_with(trace, power, policy, visitor))
+}
+
+/// The same with shares by any policy.
+pub fn charge_events_with<P: Policy, V: ChargeVisitor>(
+    trace: &Trace,
+    power: &[Metered<'_>],
+    policy: &P,
+    visitor: &mut V,
+) -> Result<(), V::Error> {
     let hosting = Hosting::of(&trace.devices);
-    // Devices that serve the same operations share the same lanes, so their powers may be added.
+    // Devices that serve the same operations share the same lanes.
     let mut served: Vec<Vec<&Metered<'_>>> = vec![Vec::new(); trace.devices.len()];
     let mut known = FxHashSet::default();
     for metered in power {
@@ -64,14 +86,23 @@ pub fn charge_events<V: ChargeVisitor>(
             served.push(metered);
         }
     }
-    let mut lanes: Vec<Vec<OpenLane<'_>>> = trace.devices.iter().map(|_| Vec::new()).collect();
+    let mut lanes: Vec<(Vec<usize>, Vec<&Lane>)> = vec![Default::default(); trace.devices.len()];
     for (index, lane) in trace.lanes.iter().enumerate() {
-        if let Some(lanes) = lanes.get_mut(lane.device()) {
-            lanes.push(OpenLane::new(index, lane));
+        if let Some((numbers, lanes)) = lanes.get_mut(lane.device()) {
+            numbers.push(index);
+            lanes.push(lane);
         }
     }
-    for ((device, lanes), served) in trace.devices.iter().zip(lanes).zip(served) {
-        Charging::new(lanes, Supply::of(&served, device)).run(visitor)?;
+    for ((device, (numbers, lanes)), served) in trace.devices.iter().zip(lanes).zip(served) {
+        let supplies = served.iter().map(|metered| {
+            let spans: Vec<PowerSpan> = metered.series.spans().collect();
+            let observed = Observed::new(metered.device, &lanes, &spans, &trace.ops);
+            let shares = policy.shares(&policy.fit(&observed), &observed);
+            Supply::new(spans, shares, metered.device == device)
+        });
+        let supplies: Vec<Supply<P::Shares>> = supplies.collect();
+        let open = numbers.iter().zip(&lanes).map(|(number, lane)| OpenLane::new(*number, lane, supplies.len()));
+        Charging::new(open.collect(), supplies).run(visitor)?;
     }
     Ok(())
 }
@@ -80,52 +111,54 @@ pub fn charge_events<V: ChargeVisitor>(
 const WINDOW: u32 = 4096;
 
 /// The lanes of one device on their way through time.
-struct Charging<'a> {
-    lanes: Vec<OpenLane<'a>>,
+struct Charging<'a, S: Shares> {
+    lanes: Vec<OpenLane<'a, S>>,
     /// When each lane changes next.
     ahead: BinaryHeap<Reverse<(Nanos, usize)>>,
-    supply: Supply,
+    /// The power of the device and of others that work for its operations.
+    supplies: Vec<Supply<S>>,
     now: Nanos,
     /// How many lanes are active.
     active: usize,
-    sums: Sums,
+    known: Known,
     boundaries: u32,
 }
 
-/// What being active has cost since the window began.
+/// For how long power was known since the window began.
 #[derive(Clone, Copy, Default)]
-struct Sums {
-    /// S(t), in joules.
-    price: f64,
-    /// For how long the power of the device itself was known.
+struct Known {
+    /// That of the device itself.
     own: Nanos,
-    /// For how long any power was known.
+    /// Any.
     any: Nanos,
 }
 
-impl Sums {
-    fn since(self, earlier: Sums) -> Sums {
-        Sums { price: self.price - earlier.price, own: self.own - earlier.own, any: self.any - earlier.any }
-    }
+/// What a stretch or an event has gathered.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    joules: f64,
+    known: Known,
+}
 
+impl Sums {
     fn and(self, more: Sums) -> Sums {
-        Sums { price: self.price + more.price, own: self.own + more.own, any: self.any + more.any }
+        let known = Known { own: self.known.own + more.known.own, any: self.known.any + more.known.any };
+        Sums { joules: self.joules + more.joules, known }
     }
 }
 
 impl From<Sums> for Charge {
-    fn from(sums: Sums) -> Charge {
-        Charge { energy: Joules(sums.price), busy: sums.own, is_known: sums.any > Nanos(0) }
+    fn from(Sums { joules, known }: Sums) -> Charge {
+        Charge { energy: Joules(joules), busy: known.own, is_known: known.any > Nanos(0) }
     }
 }
 
-impl<'a> Charging<'a> {
-    fn new(lanes: Vec<OpenLane<'a>>, supply: Supply) -> Charging<'a> {
+impl<'a, S: Shares> Charging<'a, S> {
+    fn new(lanes: Vec<OpenLane<'a, S>>, supplies: Vec<Supply<S>>) -> Charging<'a, S> {
         let starts = lanes.iter().enumerate().filter_map(|(place, lane)| Some(Reverse((lane.change()?, place))));
         let ahead: BinaryHeap<_> = starts.collect();
         let now = ahead.peek().map_or(Nanos(0), |Reverse((first, _))| *first);
-        let sums = Sums::default();
-        Charging { lanes, ahead, supply, now, active: 0, sums, boundaries: 0 }
+        Charging { lanes, ahead, supplies, now, active: 0, known: Known::default(), boundaries: 0 }
     }
 
     fn run<V: ChargeVisitor>(&mut self, visitor: &mut V) -> Result<(), V::Error> {
@@ -133,7 +166,14 @@ impl<'a> Charging<'a> {
             self.advance(time);
             let Some(lane) = self.lanes.get_mut(place) else { continue };
             let was_active = lane.is_active();
-            lane.turn(time, self.sums, visitor)?;
+            lane.gather(place, &self.supplies, self.known);
+            for supply in &mut self.supplies {
+                supply.leave(place, lane.active());
+            }
+            lane.turn(time, visitor)?;
+            for supply in &mut self.supplies {
+                supply.enter(place, lane.active());
+            }
             self.active = self.active + usize::from(lane.is_active()) - usize::from(was_active);
             if let Some(change) = lane.change() {
                 self.ahead.push(Reverse((change.max(time), place)));
@@ -149,40 +189,52 @@ impl<'a> Charging<'a> {
     /// Adds up what being active costs until `time`.
     fn advance(&mut self, time: Nanos) {
         while self.now < time {
-            let (power, until) = self.supply.at(self.now);
-            let end = until.min(time);
-            if let (Some(power), true) = (power, self.active > 0) {
-                let elapsed = end - self.now;
-                self.sums.price += power.watts * 1e-9 * elapsed.0 as f64 / self.active as f64;
-                self.sums.any += elapsed;
-                if power.is_own {
-                    self.sums.own += elapsed;
-                }
+            let mut until = time;
+            for supply in &mut self.supplies {
+                until = until.min(supply.go_to(self.now));
             }
-            self.now = end;
+            let elapsed = until - self.now;
+            if self.active > 0 {
+                let (mut own, mut any) = (false, false);
+                for supply in self.supplies.iter_mut().filter(|supply| supply.is_known_at(self.now)) {
+                    supply.spend(elapsed, self.active);
+                    (own, any) = (own | supply.is_own, true);
+                }
+                self.known.own += if own { elapsed } else { Nanos(0) };
+                self.known.any += if any { elapsed } else { Nanos(0) };
+            }
+            self.now = until;
         }
     }
 
     fn begin_window(&mut self) {
-        for lane in &mut self.lanes {
-            lane.gather(self.sums);
-            lane.began = Sums::default();
+        for (place, lane) in self.lanes.iter_mut().enumerate() {
+            lane.gather(place, &self.supplies, self.known);
         }
-        (self.sums, self.boundaries) = (Sums::default(), 0);
+        for supply in &mut self.supplies {
+            supply.cost = S::Cost::default();
+        }
+        for lane in &mut self.lanes {
+            lane.began.fill(S::Cost::default());
+            lane.known = Known::default();
+        }
+        (self.known, self.boundaries) = (Known::default(), 0);
     }
 }
 
 /// A lane and what is open in it.
-struct OpenLane<'a> {
+struct OpenLane<'a, S: Shares> {
     number: usize,
     events: &'a [Event],
     /// What has begun and not ended, outermost first; only the last is active.
     open: Vec<OpenEvent>,
-    /// When the stretch of the active event began, and the sums at that instant.
+    /// When the stretch of the active event began.
     at: Nanos,
-    began: Sums,
-    /// What the stretch gathered in windows before this one.
-    earlier: Sums,
+    /// The cost of each supply, and for how long power was known, when it was looked at last.
+    began: Vec<S::Cost>,
+    known: Known,
+    /// What the stretch has gathered until then.
+    gathered: Sums,
 }
 
 struct OpenEvent {
@@ -191,10 +243,22 @@ struct OpenEvent {
     gathered: Sums,
 }
 
-impl<'a> OpenLane<'a> {
-    fn new(number: usize, lane: &'a Lane) -> OpenLane<'a> {
-        let (open, at, began, earlier) = (Vec::new(), Nanos::MIN, Sums::default(), Sums::default());
-        OpenLane { number, events: lane.events(), open, at, began, earlier }
+impl<'a, S: Shares> OpenLane<'a, S> {
+    fn new(number: usize, lane: &'a Lane, supplies: usize) -> OpenLane<'a, S> {
+        OpenLane {
+            number,
+            events: lane.events(),
+            open: Vec::new(),
+            at: Nanos::MIN,
+            began: vec![S::Cost::default(); supplies],
+            known: Known::default(),
+            gathered: Sums::default(),
+        }
+    }
+
+    /// Its active event.
+    fn active(&self) -> Option<&Event> {
+        self.open.last().map(|open| &open.event)
     }
 
     fn is_active(&self) -> bool {
@@ -208,21 +272,32 @@ impl<'a> OpenLane<'a> {
         end.into_iter().chain(start).min()
     }
 
-    /// Keeps what the running stretch has gathered so far.
-    fn gather(&mut self, sums: Sums) {
-        self.earlier = self.earlier.and(sums.since(self.began));
+    /// Charges the running stretch with what it cost since the lane was looked at last. `place` is the index of the lane among
+    /// those of its device.
+    fn gather(&mut self, place: usize, supplies: &[Supply<S>], known: Known) {
+        if let Some(event) = self.open.last().map(|open| open.event) {
+            let charge = |(supply, began): (&Supply<S>, &S::Cost)| {
+                supply.shares.charge(supply.cost - *began, supply.shares.weight(place, event.op))
+            };
+            let joules = supplies.iter().zip(&self.began).map(charge).sum();
+            let known = Known { own: known.own - self.known.own, any: known.any - self.known.any };
+            self.gathered = self.gathered.and(Sums { joules, known });
+        }
+        for (began, supply) in self.began.iter_mut().zip(supplies) {
+            *began = supply.cost;
+        }
+        self.known = known;
     }
 
-    /// Ends what ends at `time` and begins what begins.
-    fn turn<V: ChargeVisitor>(&mut self, time: Nanos, sums: Sums, visitor: &mut V) -> Result<(), V::Error> {
-        self.gather(sums);
+    /// Ends what ends at `time` and begins what begins; the running stretch was charged up to then.
+    fn turn<V: ChargeVisitor>(&mut self, time: Nanos, visitor: &mut V) -> Result<(), V::Error> {
         if let Some(open) = self.open.last_mut().filter(|_| self.at < time) {
-            open.gathered = open.gathered.and(self.earlier);
+            open.gathered = open.gathered.and(self.gathered);
             visitor.stretch(
                 self.number,
                 &open.event,
                 TimeRange { start: self.at, end: time },
-                self.earlier.into(),
+                self.gathered.into(),
             )?;
         }
         while let Some(ended) = self.open.pop_if(|open| open.event.end <= time) {
@@ -236,61 +311,62 @@ impl<'a> OpenLane<'a> {
                 visitor.event(self.number, event, Sums::default().into())?;
             }
         }
-        (self.at, self.began, self.earlier) = (time, sums, Sums::default());
+        (self.at, self.gathered) = (time, Sums::default());
         Ok(())
     }
 }
 
-/// The power that serves the operations of a device: that of the device and of others that work for it.
-struct Supply {
-    /// From when on which power holds, in order.
-    pieces: Vec<(Nanos, Option<Power>)>,
-    /// The piece that was asked for last.
+/// The power of a device that serves operations, and what being active has cost of it.
+struct Supply<S: Shares> {
+    spans: Vec<PowerSpan>,
+    /// The span that was reached, or the next one.
     place: usize,
-}
-
-#[derive(Clone, Copy)]
-struct Power {
-    watts: f64,
-    /// Whether the device's own power is a part of it.
+    shares: S,
+    load: S::Load,
+    /// S(t) since the window began.
+    cost: S::Cost,
+    /// Whether it is the device on which the operations ran.
     is_own: bool,
 }
 
-impl Supply {
-    fn of(served: &[&Metered<'_>], device: &Device) -> Supply {
-        let spans: Vec<(bool, Vec<PowerSpan>)> =
-            served.iter().map(|metered| (metered.device == device, metered.series.spans().collect())).collect();
-        let borders =
-            spans.iter().flat_map(|(_, spans)| spans).flat_map(|span| [span.range.start, span.range.end]);
-        let mut borders: Vec<Nanos> = borders.collect();
-        borders.sort_unstable();
-        borders.dedup();
-        let mut reached = vec![0; spans.len()];
-        let mut pieces = Vec::with_capacity(borders.len() + 1);
-        pieces.push((Nanos::MIN, None));
-        for border in borders {
-            let mut power: Option<Power> = None;
-            for ((is_own, spans), reached) in spans.iter().zip(&mut reached) {
-                while spans.get(*reached).is_some_and(|span| span.range.end <= border) {
-                    *reached += 1;
-                }
-                if let Some(span) = spans.get(*reached).filter(|span| span.range.start <= border) {
-                    let sum = power.get_or_insert(Power { watts: 0.0, is_own: false });
-                    sum.watts += span.power.0;
-                    sum.is_own |= is_own;
-                }
-            }
-            pieces.push((border, power));
-        }
-        Supply { pieces, place: 0 }
+impl<S: Shares> Supply<S> {
+    fn new(spans: Vec<PowerSpan>, shares: S, is_own: bool) -> Supply<S> {
+        Supply { spans, place: 0, shares, load: S::Load::default(), cost: S::Cost::default(), is_own }
     }
 
-    /// The power at an instant, no earlier than the last one asked for, and until when it holds.
-    fn at(&mut self, instant: Nanos) -> (Option<Power>, Nanos) {
-        while self.pieces.get(self.place + 1).is_some_and(|(start, _)| *start <= instant) {
+    /// Goes on to an instant; returns until when its power stays as it is.
+    fn go_to(&mut self, instant: Nanos) -> Nanos {
+        while self.spans.get(self.place).is_some_and(|span| span.range.end <= instant) {
             self.place += 1;
         }
-        let power = self.pieces.get(self.place).and_then(|(_, power)| *power);
-        (power, self.pieces.get(self.place + 1).map_or(Nanos::MAX, |(start, _)| *start))
+        match self.spans.get(self.place) {
+            Some(span) if span.range.start > instant => span.range.start,
+            Some(span) => span.range.end,
+            None => Nanos::MAX,
+        }
+    }
+
+    fn is_known_at(&self, instant: Nanos) -> bool {
+        self.spans.get(self.place).is_some_and(|span| span.range.start <= instant)
+    }
+
+    /// Adds the cost of a piece of time inside the span that was reached.
+    fn spend(&mut self, elapsed: Nanos, lanes: usize) {
+        if let Some(span) = self.spans.get(self.place) {
+            let energy = span.power.0 * 1e-9 * elapsed.0 as f64;
+            self.cost += self.shares.cost(self.place, energy, Active { lanes, load: self.load });
+        }
+    }
+
+    fn leave(&mut self, lane: usize, active: Option<&Event>) {
+        if let Some(event) = active {
+            self.load = self.shares.end(self.load, self.shares.weight(lane, event.op));
+        }
+    }
+
+    fn enter(&mut self, lane: usize, active: Option<&Event>) {
+        if let Some(event) = active {
+            self.load = self.shares.begin(self.load, self.shares.weight(lane, event.op));
+        }
     }
 }

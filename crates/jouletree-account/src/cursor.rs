@@ -12,7 +12,7 @@ const WORTH_BORROWING: usize = 64;
 
 /// The segments of a lane, in portions. Stretches without nesting are looked at where they are; the rest is cut, and
 /// the pieces are kept here.
-pub(crate) struct LaneCursor<'a> {
+pub(crate) struct LaneCursor<'a, C> {
     source: SelfTime<'a>,
     /// The portion looked at where it is: events that are segments as they stand.
     flat: Range<usize>,
@@ -21,21 +21,21 @@ pub(crate) struct LaneCursor<'a> {
     used: usize,
     exhausted: bool,
     /// The segment that has begun and not ended.
-    pub(crate) running: Option<Running>,
+    pub(crate) running: Option<Running<C>>,
 }
 
 /// A segment that has begun and not ended.
 #[derive(Clone, Copy)]
-pub(crate) struct Running {
+pub(crate) struct Running<C> {
     pub(crate) segment: Event,
     /// How many events it stands for.
     pub(crate) count: u64,
-    /// What it has gathered so far.
-    pub(crate) gathered: f64,
+    /// What it has cost so far.
+    pub(crate) gathered: C,
 }
 
-impl<'a> LaneCursor<'a> {
-    pub(crate) fn new(source: SelfTime<'a>) -> LaneCursor<'a> {
+impl<'a, C> LaneCursor<'a, C> {
+    pub(crate) fn new(source: SelfTime<'a>) -> LaneCursor<'a, C> {
         LaneCursor { source, flat: 0..0, cut: Vec::new(), used: 0, exhausted: false, running: None }
     }
 

@@ -5,6 +5,7 @@
 
 mod account;
 mod activity;
+pub mod attribution;
 mod charges;
 mod cursor;
 mod energy_index;
@@ -17,9 +18,10 @@ mod self_time;
 mod sweep;
 mod tally;
 
-pub use account::{AccountError, Metered, Semantics, account, tally_device};
+pub use account::{AccountError, Metered, Semantics, account, account_by, account_with, tally_device};
 pub use activity::{Activity, activity};
-pub use charges::{Charge, ChargeVisitor, charge_events};
+pub use attribution::{Attribution, UnknownAttribution};
+pub use charges::{Charge, ChargeVisitor, charge_events, charge_events_by, charge_events_with};
 pub use energy_index::EnergyIndex;
 pub use rules::{Rule, RuleError, energy_series};
 pub use tally::{OpTally, StepTally, Tally};

@@ -8,8 +8,6 @@ use std::borrow::Cow;
 
 use jouletree_model::{Event, Lane, OpId};
 
-use crate::tally::OpTally;
-
 /// The lanes of a device and the numbers of the operations in them.
 pub(crate) struct OwnOps<'a> {
     lanes: Vec<Cow<'a, Lane>>,
@@ -48,19 +46,25 @@ impl<'a> OwnOps<'a> {
         self.ops
     }
 
+    /// The operations by their own number; `None` where numbers are those of the trace.
+    pub(crate) fn numbers(&self) -> Option<&[OpId]> {
+        self.own.as_deref()
+    }
+
     /// What was tallied by these numbers, with the numbers of the trace.
-    pub(crate) fn numbered(&self, tallies: &[OpTally]) -> Vec<(usize, OpTally)> {
-        match &self.own {
-            Some(own) => own.iter().map(|op| op.index()).zip(tallies.iter().copied()).collect(),
-            None => tallies.iter().copied().enumerate().collect(),
-        }
+    pub(crate) fn numbered<T>(&self, tallied: impl Iterator<Item = T>) -> impl Iterator<Item = (usize, T)> {
+        let number = |place: usize| match &self.own {
+            Some(own) => own.get(place).map(|op| op.index()),
+            None => Some(place),
+        };
+        tallied.enumerate().filter_map(move |(place, of_op)| Some((number(place)?, of_op)))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jouletree_model::{Joules, Nanos, Step};
+    use jouletree_model::{Nanos, Step};
 
     fn lane(device: usize, ops: &[u32]) -> Lane {
         let event = |(start, op): (i64, &u32)| Event {
@@ -85,16 +89,15 @@ mod tests {
     #[test]
     fn tallies_get_the_numbers_of_the_trace_back() {
         let (first, second) = (lane(0, &[70, 3, 70]), lane(0, &[9]));
-        let tally = |joules: f64| OpTally { energy: Joules(joules), ..OpTally::default() };
         let own = OwnOps::of(&[&first, &second], 100);
         let numbers = own.lanes().flat_map(|lane| lane.events()).map(|event| event.op.0);
         assert_eq!(numbers.collect::<Vec<_>>(), [2, 0, 2, 1]);
-        let tallies = [tally(1.0), tally(2.0), tally(3.0)];
-        assert_eq!(own.numbered(&tallies), [(3, tally(1.0)), (9, tally(2.0)), (70, tally(3.0))]);
+        let numbered = |own: &OwnOps<'_>| own.numbered(["a", "b", "c"].into_iter()).collect::<Vec<_>>();
+        assert_eq!(numbered(&own), [(3, "a"), (9, "b"), (70, "c")]);
         // Where most operations ran, numbers stay as they are and lanes are not copied.
         let all = lane(0, &[1, 0, 2]);
         let own = OwnOps::of(&[&all], 3);
         assert!(matches!(own.lanes.as_slice(), [Cow::Borrowed(_)]));
-        assert_eq!(own.numbered(&tallies), [(0, tally(1.0)), (1, tally(2.0)), (2, tally(3.0))]);
+        assert_eq!(numbered(&own), [(0, "a"), (1, "b"), (2, "c")]);
     }
 }

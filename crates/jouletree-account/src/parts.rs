@@ -11,7 +11,7 @@ use jouletree_model::{
 };
 
 use crate::self_time::SelfTime;
-use crate::tally::OpTally;
+use crate::tally::{Charged, OpTally};
 use crate::{EnergyIndex, Metered};
 
 /// How many segments are cut at a time.
@@ -78,31 +78,37 @@ impl<'a> Cut<'a> {
     /// its part, in order. `device` is the number of the device in its trace, if operations ran on it.
     pub(crate) fn charges(
         &self,
-        tallied: &[(usize, OpTally)],
+        tallied: impl Iterator<Item = (usize, Charged)>,
         stage: usize,
         device: Option<usize>,
-    ) -> Vec<(usize, OpId, OpTally)> {
+    ) -> Vec<(usize, OpId, Charged)> {
         let counts = device.and_then(|device| self.counts.get(&(stage, device)));
-        let counted = counts
-            .into_iter()
-            .flatten()
-            .map(|(key, count)| (*key as usize, OpTally { count: *count, ..OpTally::default() }));
-        let charged = tallied.iter().map(|(key, tally)| (*key, OpTally { count: 0, ..*tally }));
-        let mut charges: Vec<(usize, OpTally)> = charged.chain(counted).collect();
-        charges.sort_by_key(|(key, _)| *key);
-        charges.dedup_by(|(more, count), (key, tally)| {
-            let is_same = more == key;
-            if is_same {
-                tally.add(count);
+        let counted = counts.into_iter().flatten().map(|(key, count)| (*key as usize, *count));
+        let mut counted: Vec<(usize, u64)> = counted.collect();
+        counted.sort_unstable();
+        let mut charges: Vec<(usize, Charged)> = Vec::with_capacity(counted.len());
+        let mut counted = counted.into_iter().peekable();
+        let uncharged = |(key, count): (usize, u64)| {
+            (key, Charged { tally: OpTally { count, ..OpTally::default() }, standard_error: None })
+        };
+        for (key, mut charged) in tallied {
+            while let Some(other) = counted.next_if(|(counted, _)| *counted < key) {
+                charges.push(uncharged(other));
             }
-            is_same
-        });
-        charges.retain(|(_, tally)| tally.count > 0 || tally.energy > Joules::ZERO);
-        let placed = charges.into_iter().filter_map(|(key, tally)| {
+            charged.tally.count = counted.next_if(|(counted, _)| *counted == key).map_or(0, |(_, count)| count);
+            charges.push((key, charged));
+        }
+        charges.extend(counted.map(uncharged));
+        let placed = charges.into_iter().filter(|(_, charged)| charged.has_run()).filter_map(|(key, charged)| {
             let (part, op) = self.keys.keys.get(key)?;
-            Some((*part, *op, tally))
+            Some((*part, *op, charged))
         });
         placed.collect()
+    }
+
+    /// The part and the operation of each operation in a part.
+    pub(crate) fn keys(&self) -> &[(usize, OpId)] {
+        &self.keys.keys
     }
 
     /// Whether the operations of a part were recorded as part of a step.

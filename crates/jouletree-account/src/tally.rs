@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use jouletree_model::{Event, Joules, Nanos, Step};
+use jouletree_model::{Event, Joules, Nanos, Step, standard_error_of_same};
 
 /// What one device used in some stretch of time.
 #[derive(Debug, Clone, Default)]
@@ -26,6 +26,27 @@ pub struct OpTally {
     pub busy: Nanos,
     /// How often it began.
     pub count: u64,
+}
+
+/// What one operation used, and how uncertain that is.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Charged {
+    pub(crate) tally: OpTally,
+    pub(crate) standard_error: Option<Joules>,
+}
+
+impl Charged {
+    /// Adds what the same operation used elsewhere: the errors go together.
+    pub(crate) fn add(&mut self, other: &Charged) {
+        let (mine, more) = ((self.tally.energy, self.standard_error), (other.tally.energy, other.standard_error));
+        self.standard_error = standard_error_of_same(mine, more);
+        self.tally.add(&other.tally);
+    }
+
+    /// Whether the operation ran or was charged with anything.
+    pub(crate) fn has_run(&self) -> bool {
+        self.tally.count > 0 || self.tally.energy > Joules::ZERO
+    }
 }
 
 /// What one step used.

@@ -35,6 +35,8 @@ pub struct TefEntry {
     pub busy: Nanos,
     /// How often it ran.
     pub count: u64,
+    /// The standard error of `energy` by itself, where the attribution policy knows it.
+    pub standard_error: Option<Joules>,
 }
 
 impl TefEntry {
@@ -115,6 +117,7 @@ impl From<&Footprint> for Tef {
                 energy: charged.energy,
                 busy: charged.busy,
                 count: charged.count,
+                standard_error: charged.standard_error,
             })
         };
         Tef::new(in_all_stages(footprint).iter().filter_map(entry).collect())
@@ -129,9 +132,7 @@ fn in_all_stages(footprint: &Footprint) -> Vec<OpEnergy> {
         energies.dedup_by(|more, charged| {
             let is_same = (more.device, more.op) == (charged.device, charged.op);
             if is_same {
-                charged.energy += more.energy;
-                charged.busy += more.busy;
-                charged.count += more.count;
+                charged.add(more);
             }
             is_same
         });
@@ -185,7 +186,15 @@ mod tests {
         });
         let (path, name) = ("dense/MatMul", "gradients/dense/MatMul_grad/MatMul");
         let op = footprint.ops.intern(Op::new(path, "MatMul", name, Pass::Backward));
-        let charged = OpEnergy { device: 0, op, stage: 0, energy: Joules(2.0), busy: Nanos(5), count: 3 };
+        let charged = OpEnergy {
+            device: 0,
+            op,
+            stage: 0,
+            energy: Joules(2.0),
+            busy: Nanos(5),
+            count: 3,
+            standard_error: None,
+        };
         footprint.energies = vec![charged, OpEnergy { op: OpId(9), ..charged }, OpEnergy { device: 4, ..charged }];
         let tef = Tef::from(&footprint);
         assert_eq!(tef.entries().len(), 1);

@@ -1,6 +1,6 @@
 //! The energy tree: the data of the energy distribution diagram (EDD), a footprint laid out along the model's layers.
 
-use jouletree_model::{Device, Interval, Joules, Nanos, Pass, Watts};
+use jouletree_model::{Device, Interval, Joules, Nanos, Pass, Watts, standard_error_of_sum};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
@@ -22,6 +22,9 @@ pub struct EnergyTree {
     pub energy: Joules,
     /// The 95 % interval of `energy`; `None` until somebody tells it with [`EnergyTree::bounded`], and where nobody knows.
     pub interval: Option<Interval>,
+    /// The standard error of `energy` by itself, apart from the common factor of each device that `interval` is about: those of
+    /// operations add in quadrature. `None` where that of any operation is not known.
+    pub standard_error: Option<Joules>,
     /// What the operations with exactly this path used.
     pub own: Joules,
     /// How long it was active, everything inside included.
@@ -97,6 +100,11 @@ impl EnergyTree {
         (self.busy > Nanos(0)).then(|| self.energy / self.busy)
     }
 
+    /// Whether the standard error of any node is known.
+    pub fn has_errors(&self) -> bool {
+        self.standard_error.is_some() || self.children.iter().any(EnergyTree::has_errors)
+    }
+
     /// A node called `name` that stands for several, without what is inside them.
     pub fn sum(name: String, nodes: &[&EnergyTree]) -> EnergyTree {
         let mut sum = EnergyTree { name, ..EnergyTree::default() };
@@ -116,6 +124,8 @@ impl EnergyTree {
     fn charge(&mut self, entry: &TefEntry) {
         self.is_operation = true;
         self.own += entry.energy;
+        let (mine, more) = ((self.energy, self.standard_error), (entry.energy, entry.standard_error));
+        self.standard_error = standard_error_of_sum(mine, more);
         self.energy += entry.energy;
         self.busy += entry.busy;
         self.count = self.count.saturating_add(entry.count);
@@ -129,6 +139,8 @@ impl EnergyTree {
     }
 
     fn add(&mut self, other: &EnergyTree) {
+        let (mine, more) = ((self.energy, self.standard_error), (other.energy, other.standard_error));
+        self.standard_error = standard_error_of_sum(mine, more);
         self.energy += other.energy;
         self.busy += other.busy;
         self.count = self.count.saturating_add(other.count);
@@ -139,12 +151,17 @@ impl EnergyTree {
 
 impl Serialize for EnergyTree {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut node = serializer.serialize_struct("EnergyTree", 14)?;
+        let mut node =
+            serializer.serialize_struct("EnergyTree", 14 + usize::from(self.standard_error.is_some()))?;
         node.serialize_field("name", &self.name)?;
         node.serialize_field("path", &self.path)?;
         node.serialize_field("energy_j", &self.energy)?;
         node.serialize_field("low_j", &self.interval.map(|interval| interval.low))?;
         node.serialize_field("high_j", &self.interval.map(|interval| interval.high))?;
+        match self.standard_error {
+            Some(error) => node.serialize_field("standard_error_j", &error)?,
+            None => node.skip_field("standard_error_j")?,
+        }
         node.serialize_field("own_j", &self.own)?;
         node.serialize_field("busy_s", &self.busy.seconds())?;
         node.serialize_field("power_w", &self.power())?;

@@ -5,16 +5,19 @@
 //! each with its year and origin. What other trackers write is in [`formats`], and their models of processors and memory,
 //! for comparison, in [`models`].
 
+pub mod amounts;
 pub mod chain;
 pub mod compare;
 mod context;
 mod embodied;
 mod equivalents;
+pub mod estimate;
 pub mod formats;
 mod hardware;
 mod impact;
 mod intensity;
 pub mod live;
+pub mod memory;
 pub mod models;
 mod place;
 pub mod settings;

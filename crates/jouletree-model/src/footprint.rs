@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Device, Joules, Kind, ModelTree, Nanos, OpId, OpTable, PartCharge, PartEnergy, Step, TraceSource, Warning,
-    Watts,
+    Watts, standard_error_of_same,
 };
 
 /// Where the energy went: the tensor energy footprint (TEF) of every device, and what was not attributed.
@@ -73,6 +73,10 @@ pub struct OpEnergy {
     pub busy: Nanos,
     /// How often it ran.
     pub count: u64,
+    /// The standard error of `energy`, apart from the common factor by which all energies of the device may be off; `None`
+    /// where the attribution policy does not know it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standard_error: Option<Joules>,
 }
 
 /// The balance of one stage: what its devices used while it lasted.
@@ -105,6 +109,7 @@ impl Footprint {
             energy: Joules(charged.energy.0 * factor),
             busy: more(charged.busy),
             count: (charged.count as f64 * factor).round() as u64,
+            standard_error: charged.standard_error.map(|error| Joules(error.0 * factor.abs())),
             ..*charged
         };
         Footprint { energies: self.energies.iter().map(charged).collect(), ..self.clone() }
@@ -121,6 +126,15 @@ impl Footprint {
 }
 
 impl OpEnergy {
+    /// Adds what the same operation used on the same device elsewhere: in another stage, or another part.
+    pub fn add(&mut self, other: &OpEnergy) {
+        let (mine, more) = ((self.energy, self.standard_error), (other.energy, other.standard_error));
+        self.standard_error = standard_error_of_same(mine, more);
+        self.energy += other.energy;
+        self.busy += other.busy;
+        self.count = self.count.saturating_add(other.count);
+    }
+
     /// Its average power while it was active; `None` when it never was.
     pub fn power(&self) -> Option<Watts> {
         (self.busy > Nanos(0)).then(|| self.energy / self.busy)

@@ -25,6 +25,7 @@ mod spreadsheet;
 mod time_base;
 mod timeline;
 mod trace;
+mod uncertainty;
 mod units;
 mod warning;
 
@@ -48,5 +49,6 @@ pub use spreadsheet::in_spreadsheet;
 pub use time_base::{BaseOrigin, Marker, TimeBase};
 pub use timeline::{Part, PartKind, Stretch, Timeline};
 pub use trace::{ReadCount, Trace, TraceSource};
+pub use uncertainty::{WithError, standard_error_of_same, standard_error_of_sum};
 pub use units::{GramsPerKwh, Joules, Nanos, TimeRange, Watts};
 pub use warning::Warning;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DeviceClass, DeviceEnergy, Footprint, Joules, Nanos, OpEnergy, OpId, Part};
+use crate::{DeviceClass, DeviceEnergy, Footprint, Joules, Nanos, OpEnergy, OpId, Part, standard_error_of_same};
 
 /// What a part of the program's time used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,6 +47,15 @@ pub struct StepGroup {
     pub energy: Joules,
     /// What those used whose operations were recorded.
     pub recorded: Joules,
+}
+
+/// What an operation used, before times and counts are rounded.
+#[derive(Default)]
+struct Sum {
+    energy: Joules,
+    error: Option<Joules>,
+    busy: f64,
+    count: f64,
 }
 
 impl StepGroup {
@@ -101,17 +110,20 @@ impl Footprint {
         };
         let factors: Vec<Option<f64>> =
             self.parts.iter().map(|part| part.part.is_recorded().then(|| factor(&part.part))).collect();
-        let mut sums: BTreeMap<(usize, OpId, usize), (f64, f64, f64)> = BTreeMap::new();
+        let mut sums: BTreeMap<(usize, OpId, usize), Sum> = BTreeMap::new();
         for PartCharge { part, charged } in &self.charges {
             let Some(factor) = factors.get(*part).copied().flatten() else { continue };
             let sum = sums.entry((charged.device, charged.op, charged.stage)).or_default();
-            sum.0 += charged.energy.0 * factor;
-            sum.1 += charged.busy.0 as f64 * factor;
-            sum.2 += charged.count as f64 * factor;
+            let scaled = |joules: Joules| Joules(joules.0 * factor);
+            let more = (scaled(charged.energy), charged.standard_error.map(scaled));
+            sum.error = standard_error_of_same((sum.energy, sum.error), more);
+            sum.energy += more.0;
+            sum.busy += charged.busy.0 as f64 * factor;
+            sum.count += charged.count as f64 * factor;
         }
-        let charged = |((device, op, stage), (energy, busy, count)): ((usize, OpId, usize), (f64, f64, f64))| {
-            let (busy, count) = (Nanos(busy.round() as i64), count.round() as u64);
-            OpEnergy { device, op, stage, energy: Joules(energy), busy, count }
+        let charged = |((device, op, stage), sum): ((usize, OpId, usize), Sum)| {
+            let (busy, count) = (Nanos(sum.busy.round() as i64), sum.count.round() as u64);
+            OpEnergy { device, op, stage, energy: sum.energy, busy, count, standard_error: sum.error }
         };
         Footprint { energies: sums.into_iter().map(charged).collect(), ..self.clone() }
     }
@@ -121,11 +133,9 @@ impl Footprint {
         let is_outside = |part: usize| self.parts.get(part).is_some_and(|part| !part.part.is_recorded());
         let mut sums: BTreeMap<(usize, OpId), OpEnergy> = BTreeMap::new();
         for PartCharge { charged, .. } in self.charges.iter().filter(|charge| is_outside(charge.part)) {
-            let none = OpEnergy { stage: 0, energy: Joules::ZERO, busy: Nanos(0), count: 0, ..*charged };
-            let sum = sums.entry((charged.device, charged.op)).or_insert(none);
-            sum.energy += charged.energy;
-            sum.busy += charged.busy;
-            sum.count = sum.count.saturating_add(charged.count);
+            let (energy, busy, count, standard_error) = (Joules::ZERO, Nanos(0), 0, None);
+            let none = OpEnergy { stage: 0, energy, busy, count, standard_error, ..*charged };
+            sums.entry((charged.device, charged.op)).or_insert(none).add(charged);
         }
         let energies = sums.into_values().collect();
         let (stages, steps, parts, charges) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());

@@ -3,11 +3,14 @@
 //! A [`Study`] is what there is to see in a run, or in several runs of the same program, read from run folders. The page
 //! and the figures draw it; exports write one run for another program. Nothing here computes energy.
 
+pub mod carbon;
+pub mod card;
 mod diagram;
 pub mod export;
 mod figures;
 mod page;
 mod parts;
+mod reaccounted;
 mod study;
 mod told;
 
@@ -17,6 +20,7 @@ pub use figures::{
 };
 pub use page::page;
 pub use parts::{PartRow, parts, parts_by_name};
+pub use reaccounted::{AttributionError, footprint_by, recorded_attribution};
 pub use study::{
     DeviceTotal, Moment, PowerTrack, PowerView, Provenance, Ranked, StageTotal, StepView, Study, StudyError,
 };

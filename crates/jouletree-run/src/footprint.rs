@@ -27,6 +27,7 @@ const PHASE: Column = Column::new("phase", Form::Name);
 const FUNCTION: Column = Column::new("function", Form::Name);
 const STEP: Column = Column::new("step", Form::Id).or_null();
 const ENERGY: Column = Column::new("energy_j", Form::Joules);
+const ERROR: Column = Column::new("standard_error_j", Form::Joules).or_null();
 const BUSY: Column = Column::new("busy_ns", Form::Time);
 const COUNT: Column = Column::new("count", Form::Count);
 
@@ -34,15 +35,17 @@ const COUNT: Column = Column::new("count", Form::Count);
 const CHUNK: usize = 1 << 12;
 
 pub(crate) fn write_energies(path: &Path, footprint: &Footprint) -> Result<(), RunError> {
-    let mut table = TableWriter::create(path, &energy_columns(footprint))?;
+    let has_errors = footprint.energies.iter().any(|entry| entry.standard_error.is_some());
+    let mut table = TableWriter::create(path, &energy_columns(footprint, has_errors))?;
     for entries in footprint.energies.chunks(CHUNK) {
-        table.write(energy_arrays(footprint, entries)?)?;
+        table.write(energy_arrays(footprint, entries, has_errors)?)?;
     }
     table.finish()
 }
 
 pub(crate) fn write_charges(path: &Path, footprint: &Footprint) -> Result<(), RunError> {
-    let columns = [vec![PART, PHASE, FUNCTION], energy_columns(footprint)].concat();
+    let has_errors = footprint.charges.iter().any(|charge| charge.charged.standard_error.is_some());
+    let columns = [vec![PART, PHASE, FUNCTION], energy_columns(footprint, has_errors)].concat();
     let mut table = TableWriter::create(path, &columns)?;
     for charges in footprint.charges.chunks(CHUNK) {
         let entries: Vec<OpEnergy> = charges.iter().map(|charge| charge.charged).collect();
@@ -55,19 +58,24 @@ pub(crate) fn write_charges(path: &Path, footprint: &Footprint) -> Result<(), Ru
             names_of(|part| &part.phase)?,
             names_of(|part| &part.function)?,
         ];
-        columns.extend(energy_arrays(footprint, &entries)?);
+        columns.extend(energy_arrays(footprint, &entries, has_errors)?);
         table.write(columns)?;
     }
     table.finish()
 }
 
-fn energy_columns(footprint: &Footprint) -> Vec<Column> {
-    // A run without stages has no such column.
+fn energy_columns(footprint: &Footprint, has_errors: bool) -> Vec<Column> {
+    // A run without stages has no such column, nor one whose policy knows no standard errors.
     let stage = (!footprint.stages.is_empty()).then_some(STAGE);
-    [DEVICE, OP, PATH, TYPE, NAME, PASS, ENERGY, BUSY, COUNT].into_iter().chain(stage).collect()
+    let error = has_errors.then_some(ERROR);
+    [DEVICE, OP, PATH, TYPE, NAME, PASS, ENERGY, BUSY, COUNT].into_iter().chain(stage).chain(error).collect()
 }
 
-fn energy_arrays(footprint: &Footprint, entries: &[OpEnergy]) -> Result<Vec<ArrayRef>, RunError> {
+fn energy_arrays(
+    footprint: &Footprint,
+    entries: &[OpEnergy],
+    has_errors: bool,
+) -> Result<Vec<ArrayRef>, RunError> {
     let ops: Vec<&Op> = entries
         .iter()
         .map(|entry| {
@@ -89,6 +97,10 @@ fn energy_arrays(footprint: &Footprint, entries: &[OpEnergy]) -> Result<Vec<Arra
     if !footprint.stages.is_empty() {
         let keys = entries.iter().map(|entry| i32::try_from(entry.stage).unwrap_or(i32::MAX)).collect();
         columns.push(names(keys, footprint.stages.iter().map(|stage| &*stage.name))?);
+    }
+    if has_errors {
+        let errors = entries.iter().map(|entry| entry.standard_error.map(|error| error.0));
+        columns.push(Arc::new(errors.collect::<Float64Array>()));
     }
     Ok(columns)
 }
@@ -116,8 +128,10 @@ pub(crate) fn read_energies(
 ) -> Result<Vec<OpEnergy>, RunError> {
     let mut energies = Vec::new();
     let numbers = device_numbers(devices);
-    Table::open(path, &read_columns(stages))?.each(|rows| {
-        energies.append(&mut energies_of(rows, &numbers, stages, ops)?);
+    let table = Table::open(path, &read_columns(stages))?.with_optional(ERROR)?;
+    let has_errors = table.has(ERROR);
+    table.each(|rows| {
+        energies.append(&mut energies_of(rows, &numbers, stages, ops, has_errors)?);
         Ok(())
     })?;
     Ok(energies)
@@ -136,10 +150,12 @@ pub(crate) fn read_charges(
     let key = |part: &PartEnergy| (part.part.kind.as_str(), part.part.phase.clone(), part.part.function.clone());
     let known: HashMap<_, usize> = parts.iter().enumerate().map(|(number, part)| (key(part), number)).collect();
     let columns = [vec![PART, PHASE, FUNCTION], read_columns(stages)].concat();
-    Table::open(path, &columns)?.each(|rows| {
+    let table = Table::open(path, &columns)?.with_optional(ERROR)?;
+    let has_errors = table.has(ERROR);
+    table.each(|rows| {
         let (kinds, phases) = (rows.texts(PART.name)?, rows.texts(PHASE.name)?);
         let functions = rows.texts(FUNCTION.name)?;
-        for (row, charged) in energies_of(rows, &numbers, stages, ops)?.into_iter().enumerate() {
+        for (row, charged) in energies_of(rows, &numbers, stages, ops, has_errors)?.into_iter().enumerate() {
             let key = (kinds.value(row), phases.value(row).into(), functions.value(row).into());
             let unknown =
                 || rows.wrong(row, format_args!("part `{}` of `{}` is not in the manifest", key.0, key.1));
@@ -160,7 +176,9 @@ fn energies_of(
     numbers: &HashMap<Device, usize>,
     stages: &[StageEnergy],
     ops: usize,
+    has_errors: bool,
 ) -> Result<Vec<OpEnergy>, RunError> {
+    let errors = has_errors.then(|| rows.optional_numbers(ERROR.name)).transpose()?;
     let (op_ids, counts) = (rows.ids(OP.name)?, rows.counts(COUNT.name)?);
     let (joules, busy) = (rows.joules(ENERGY.name)?, rows.times(BUSY.name)?);
     let energy = |row: usize| {
@@ -171,7 +189,8 @@ fn energies_of(
         let device = device_number(rows, row, numbers)?;
         let (energy, busy) = (Joules(joules[row]), Nanos(busy[row]));
         let stage = if stages.is_empty() { 0 } else { stage_number(rows, row, stages)? };
-        Ok(OpEnergy { device, op, stage, energy, busy, count: counts[row] })
+        let standard_error = errors.filter(|errors| errors.is_valid(row)).map(|errors| Joules(errors.value(row)));
+        Ok(OpEnergy { device, op, stage, energy, busy, count: counts[row], standard_error })
     };
     (0..rows.len()).map(energy).collect()
 }

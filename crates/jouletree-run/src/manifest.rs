@@ -64,6 +64,9 @@ pub struct Accounting {
     /// Whose energy was accounted: that of devices, or what the recorded process tree used of it.
     #[serde(default)]
     pub energy: EnergyOf,
+    /// The policy that shared energy among operations. Absent in the runs of earlier versions, whose shares are equal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attribution: Option<String>,
     /// How long a reading holds, in milliseconds, where the rule has such a limit.
     pub hold_ms: Option<f64>,
 }

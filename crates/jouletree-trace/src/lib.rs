@@ -37,7 +37,7 @@ use jouletree_model::Trace;
 pub use error::TraceError;
 pub use folder::find_traces;
 pub use input::Progress;
-pub use merge::merge_traces;
+pub use merge::{merge_traces, merge_with_model};
 pub use model_file::{read_model, read_model_bytes};
 pub use options::ReadOptions;
 

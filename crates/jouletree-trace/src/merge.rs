@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use jouletree_model::{TimeBase, Trace, Warning};
+use jouletree_model::{ModelTree, TimeBase, Trace, Warning};
 
 use crate::tensorflow::prefer_run_metadata;
 
@@ -39,6 +39,16 @@ fn warn_about_mixed_times(trace: &mut Trace) {
                        {\"start_ns\": …}";
         trace.warnings.push(Warning::new(&source.file, message));
     }
+}
+
+/// One trace of several that were read with the help of a model.
+pub fn merge_with_model(traces: Vec<Trace>, model: ModelTree) -> Trace {
+    let mut trace = merge_traces(traces);
+    // A reader that used the model has drawn the flow between what ran; twice would count double.
+    if trace.model.edges().len() == 0 {
+        trace.model.merge(model);
+    }
+    trace
 }
 
 #[cfg(test)]

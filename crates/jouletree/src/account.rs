@@ -1,7 +1,7 @@
 //! `jouletree account`: traces and power in, a footprint out.
 
 use anyhow::Result;
-use jouletree_account::{Metered, Rule, Semantics, Tef, account, t2e, tensor_edges};
+use jouletree_account::{Metered, Rule, Semantics, Tef, account_by, t2e, tensor_edges};
 use jouletree_model::Nanos;
 use jouletree_run::{Accounting, EnergyOf, RunContents, RunFolder};
 
@@ -26,7 +26,7 @@ pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
     timings.stage("power", None);
 
     let metered: Vec<Metered<'_>> = inputs::devices(&power).collect();
-    let footprint = account(&trace, &metered, arguments.semantics.into())
+    let footprint = account_by(&trace, &metered, arguments.semantics.into(), arguments.attribution)
         // What is wrong with the input may be why.
         .inspect_err(|_| print_warnings(&trace.warnings))?;
     timings.stage("align", None);
@@ -43,6 +43,7 @@ pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
             rule: rule.map_or("by unit", Rule::as_str).to_owned(),
             semantics: arguments.semantics.as_str().to_owned(),
             energy,
+            attribution: Some(arguments.attribution.to_string()),
             hold_ms: Some(arguments.hold),
         };
         let contents = RunContents { accounting, trace: &trace, power: &power, footprint: &footprint };

@@ -9,7 +9,8 @@ use jouletree_meter::station::{Feed, Next, Watch};
 use jouletree_model::Nanos;
 use jouletree_model::sampling::Batch;
 
-use crate::reader::{Granted, ReaderArgs};
+use crate::reader::Granted;
+use crate::reader_args::ReaderArgs;
 use crate::signals;
 use crate::windows::Windows;
 

@@ -17,7 +17,7 @@ use crate::cell::Cell;
 use crate::cli::InspectFormat;
 use crate::columns::{Columns, Keep};
 use crate::page::{Look, Page};
-use crate::reader::ReaderArgs;
+use crate::reader_args::ReaderArgs;
 use crate::run::{Level, RunArgs};
 use crate::{json, print, print_warnings, run};
 

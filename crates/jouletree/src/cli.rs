@@ -4,14 +4,16 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 
+use jouletree_account::Attribution;
 use jouletree_model::Nanos;
 
 use crate::carbon::CarbonArgs;
 use crate::live::LiveArgs;
-use crate::meters::MeterArgs;
-use crate::reader::ReaderArgs;
+use crate::meter_args::MeterArgs;
+use crate::reader_args::ReaderArgs;
 use crate::run::RunArgs;
 use crate::top::TopArgs;
 
@@ -191,6 +193,9 @@ pub struct AccountArgs {
     /// What `active at an instant` means
     #[arg(long, value_enum, default_value = "exact")]
     pub semantics: SemanticsArg,
+    /// How energy is shared among operations that run at the same time
+    #[arg(long, value_name = "POLICY", default_value = "equal", value_parser = attribution())]
+    pub attribution: Attribution,
     /// Extend the last reading of each device by at most this many milliseconds
     #[arg(long, value_name = "MS", default_value_t = 0.0, value_parser = milliseconds)]
     pub hold: f64,
@@ -298,8 +303,17 @@ pub struct ShowArgs {
     /// What to sum by; by default the tree of layers, or devices for a recording of power alone
     #[arg(long, value_enum)]
     pub by: Option<By>,
+    /// How energy is shared among operations; by default as recorded, otherwise the run is accounted again
+    #[arg(long, value_name = "POLICY", value_parser = attribution())]
+    pub attribution: Option<Attribution>,
     #[command(flatten)]
     pub view: ViewArgs,
+}
+
+/// The names of attribution policies as values of an option.
+pub fn attribution() -> impl TypedValueParser<Value = Attribution> {
+    let names = Attribution::ALL.iter().map(|policy| policy.as_str());
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Attribution>())
 }
 
 /// What of a result is shown, and how.

@@ -15,7 +15,7 @@ use jouletree_model::Nanos;
 
 use crate::carbon::CarbonArgs;
 use crate::live::MachineLiveArgs;
-use crate::meters::MeterArgs;
+use crate::meter_args::MeterArgs;
 use status::StatusArgs;
 
 #[derive(Args)]
@@ -107,10 +107,10 @@ pub fn run(arguments: &DaemonArgs) -> Result<()> {
 }
 
 fn start(arguments: &ServeArgs) -> Result<()> {
-    let roots = arguments.meters.roots();
+    let roots = arguments.meters.options().roots;
     let config = arguments.config(roots.clone())?;
     let mut outputs = arguments.live.open(arguments.carbon.known_intensity()?)?;
-    let sensors = arguments.meters.inventory(&crate::carbon::model_settings())?.into_sensors();
+    let sensors = arguments.meters.options().inventory()?.into_sensors();
     let station =
         Station::start(sensors, &roots, station::Options::default()).context("the meters cannot be read")?;
     outputs.begin(&station)?;

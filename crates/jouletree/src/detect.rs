@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::carbon::{CarbonArgs, WHERE, of_run};
 use crate::cli::InspectFormat;
-use crate::meters::MeterArgs;
+use crate::meter_args::MeterArgs;
 use crate::{Outcome, json, print};
 
 pub const EXAMPLES: &str = "\
@@ -59,7 +59,7 @@ struct Meter {
 /// Runs the command.
 pub fn run(arguments: &DetectArgs) -> Result<Outcome> {
     let context = arguments.carbon.context()?;
-    let sources = arguments.meters.sources(&crate::carbon::model_settings());
+    let sources = arguments.meters.options().sources();
     let host = HostFacts::of(&sources.roots);
     let machine = of_run::machine(&host);
     let inventory = Inventory::take(&sources);

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use jouletree_account::{Metered, Rule, Spreads, energy_series};
-use jouletree_model::{Device, ModelTree, Nanos, Trace, Warning};
+use jouletree_model::{Device, Nanos, Trace, Warning};
 use jouletree_run::{EnergyOf, MeteredSeries, PowerInput, RunFolder, accounted, read_power};
-use jouletree_trace::{Progress, ReadOptions, TraceError, find_traces, merge_traces, read_model, read_trace};
+use jouletree_trace::{Progress, ReadOptions, TraceError, find_traces, merge_with_model, read_model, read_trace};
 use rayon::prelude::*;
 
 use crate::cli::InputArgs;
@@ -27,17 +27,7 @@ pub fn traces(input: &InputArgs, census: bool) -> Result<Trace> {
     if traces.is_empty() {
         bail!("none of the {} files holds an operation", files.len());
     }
-    Ok(merged(traces, options.model))
-}
-
-/// One trace of several that were read with the help of a model.
-pub fn merged(traces: Vec<Trace>, model: ModelTree) -> Trace {
-    let mut trace = merge_traces(traces);
-    // A reader that used the model has drawn the flow between what ran; twice would count double.
-    if trace.model.edges().len() == 0 {
-        trace.model.merge(model);
-    }
-    trace
+    Ok(merge_with_model(traces, options.model))
 }
 
 /// A file or run folder that the user means.

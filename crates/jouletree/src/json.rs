@@ -50,6 +50,9 @@ pub struct OpRow<'a> {
     approximate: bool,
     low_j: Option<f64>,
     high_j: Option<f64>,
+    /// A column that is there for all rows or for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    standard_error_j: Option<Option<f64>>,
 }
 
 #[derive(Serialize)]
@@ -112,6 +115,7 @@ pub fn op_rows<'a>(
 ) -> Vec<OpRow<'a>> {
     let metered: BTreeSet<&Device> =
         footprint.devices.iter().filter(|device| device.measured.is_some()).map(|device| &device.device).collect();
+    let has_errors = footprint.energies.iter().any(|charged| charged.standard_error.is_some());
     let row = |entry: &'a TefEntry| {
         let bounds = spreads.get(&entry.device).map(|spread| spread.around(entry.energy));
         OpRow {
@@ -127,6 +131,7 @@ pub fn op_rows<'a>(
             count: entry.count,
             low_j: bounds.map(|bounds| bounds.low.0),
             high_j: bounds.map(|bounds| bounds.high.0),
+            standard_error_j: has_errors.then_some(entry.standard_error.map(|error| error.0)),
         }
     };
     entries.map(row).collect()

@@ -19,7 +19,7 @@ use jouletree_run::RunFolder;
 use crate::carbon::{self, CarbonArgs, WHERE, emissions_csv, of_run};
 use crate::launch::{self, Environment};
 use crate::live::LiveArgs;
-use crate::reader::ReaderArgs;
+use crate::reader_args::ReaderArgs;
 use crate::recording::{Recording, Subject};
 use crate::{cache, print_warnings};
 

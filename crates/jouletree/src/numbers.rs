@@ -93,6 +93,11 @@ pub fn energy_cell(text: String, share: impl Into<Option<f64>>, kind: Option<Kin
     Cell::from(text).styled(colour::of_kind(weight, kind))
 }
 
+/// The standard error of an energy by itself.
+pub fn error_cell(error: Option<Joules>) -> Cell {
+    Cell::from(error.map(|error| format!("± {error}")).unwrap_or_default()).styled(colour::quiet())
+}
+
 /// The name of a kind.
 pub fn kind_cell(kind: Option<Kind>) -> Cell {
     let text = kind.map(|kind| kind.to_string()).unwrap_or_default();

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
+use jouletree_account::Attribution;
 use jouletree_model::Pass;
 use jouletree_report::{FigureChoice, FigureFormat, Figures, Study, page};
 use jouletree_run::{RunFolder, read_file};
@@ -32,6 +33,9 @@ pub struct ReportArgs {
     /// Run folders; several are runs of the same program
     #[arg(value_name = "RUN", required = true)]
     pub runs: Vec<PathBuf>,
+    /// How energy is shared among operations; by default as recorded, otherwise runs are accounted again
+    #[arg(long, value_name = "POLICY", value_parser = crate::cli::attribution())]
+    pub attribution: Option<Attribution>,
     /// The page; by default report.html in the folder of the first run
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -93,7 +97,7 @@ pub fn run(arguments: &ReportArgs) -> Result<Outcome> {
         (None, Some(first)) => Some(first.path().join(NAME)),
         (None, None) => bail!("there is no run to report; give a run folder"),
     };
-    let study = Study::read(folders, rayon::current_num_threads())?;
+    let study = Study::read_by(folders, arguments.attribution, rayon::current_num_threads())?;
     if let Some(output) = output {
         write(&study, &output, arguments.share)?;
         eprintln!("jouletree: wrote {}", output.display());

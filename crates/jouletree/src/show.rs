@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow, bail};
 use jouletree_account::{Folding, Spreads, Tef, TefEntry, TensorEdge, t2e, tensor_edges};
 use jouletree_model::{Footprint, Pass};
-use jouletree_report::{Told, parts, stages};
+use jouletree_report::{Told, footprint_by, parts, stages};
 use jouletree_run::RunFolder;
 
 use crate::cli::{By, Format, PassArg, ShowArgs, ViewArgs};
@@ -23,7 +23,7 @@ pub fn run(arguments: &ShowArgs) -> Result<Outcome> {
     if let (None, Some(recording)) = (&run.manifest().accounting, &run.manifest().recording) {
         return recorded::run(&run, recording, arguments);
     }
-    let footprint = run.read_footprint()?;
+    let footprint = footprint_by(&run, arguments.attribution, rayon::current_num_threads())?;
     let text = match (arguments.by, &run.manifest().recording, look(arguments.view.format)) {
         (None, Some(_), Some(look)) if arguments.view.is_default() => run_report(&run, &footprint)?.written(look),
         (by, ..) => run_view(&run, &footprint, by.unwrap_or(By::Layer), &arguments.view)?,

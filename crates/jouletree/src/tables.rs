@@ -9,7 +9,7 @@ use crate::cell::Cell;
 use crate::cli::ViewArgs;
 use crate::colour;
 use crate::columns::{Columns, Keep};
-use crate::numbers::{Numbers, energy_cell, kind_cell, percent, share};
+use crate::numbers::{Numbers, energy_cell, error_cell, kind_cell, percent, share};
 use crate::page::Page;
 use crate::tree_table::tree;
 
@@ -105,11 +105,15 @@ pub fn devices(footprint: &Footprint, numbers: &Numbers<'_>) -> Columns {
 /// Operations in the order given.
 pub fn operations(tef: &Tef, entries: &[&TefEntry], numbers: &Numbers<'_>) -> Columns {
     let total = tef.total();
-    let header = ["operation", "type", "pass", "device", "energy", "95 %", "share", "power", "time", "count"];
+    let header =
+        ["operation", "type", "pass", "device", "energy", "95 %", "share", "power", "time", "count", "± own"];
     let table = Columns::new(&header).left(2).left(3).shorten(1, Keep::Start).shorten(0, Keep::End).parted(5, '…');
     let mut table = table.at_least(0, OPERATION).optional(&[1, 9, 8, 5, 7, 3, 2]);
     if !numbers.have_bounds() {
         table = table.without(&[5]);
+    }
+    if entries.iter().all(|entry| entry.standard_error.is_none()) {
+        table = table.without(&[10]);
     }
     for entry in entries {
         let part = share(entry.energy, total);
@@ -125,6 +129,7 @@ pub fn operations(tef: &Tef, entries: &[&TefEntry], numbers: &Numbers<'_>) -> Co
             entry.power().map(|power| power.to_string()).unwrap_or_default().into(),
             entry.busy.to_string().into(),
             entry.count.to_string().into(),
+            error_cell(entry.standard_error),
         ]);
     }
     table

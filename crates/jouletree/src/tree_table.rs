@@ -7,14 +7,16 @@ use crate::cell::Cell;
 use crate::cli::ViewArgs;
 use crate::colour;
 use crate::columns::{Columns, Keep};
-use crate::numbers::{Numbers, percent, share};
+use crate::numbers::{Numbers, error_cell, percent, share};
 
 /// The layers, as deep as asked for, the largest first.
 pub fn tree(tree: &EnergyTree, numbers: &Numbers<'_>, view: &ViewArgs) -> Columns {
-    let header = ["layer", "energy", "95 %", "share", "", "forward", "backward", "optimizer", "power", "ops"];
+    let header =
+        ["layer", "energy", "95 %", "share", "", "forward", "backward", "optimizer", "power", "ops", "± own"];
     let table = Columns::new(&header).left(4).shorten(0, Keep::Start).parted(2, '…');
     let table = table.optional(&[9, 8, 2]).optional_together(&[5, 6, 7]).optional(&[4]);
     let table = if numbers.have_bounds() { table } else { table.without(&[2]) };
+    let table = if tree.has_errors() { table } else { table.without(&[10]) };
     let mut drawing = Drawing { table, numbers, whole: tree.energy, smallest: view.min_share / 100.0 };
     drawing.row("", tree);
     drawing.children(tree, "", view.depth);
@@ -49,6 +51,7 @@ impl Drawing<'_> {
             pass(Pass::Optimizer),
             Cell::from(node.power().map(|power| power.to_string()).unwrap_or_default()),
             Cell::from(node.count.to_string()).styled(colour::quiet()),
+            error_cell(node.standard_error),
         ]);
     }
 

@@ -3,4 +3,5 @@
 #![allow(clippy::unwrap_used)]
 
 mod alignment;
+mod attribution;
 mod charges;

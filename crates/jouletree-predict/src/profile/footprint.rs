@@ -1,7 +1,7 @@
 //! A prediction as a footprint, so that everything that shows a run shows it, too.
 
 use jouletree_model::{
-    Device, DeviceEnergy, Facts, Footprint, Joules, Kind, ModelTree, Nanos, Op, OpEnergy, OpTable, Warning,
+    Device, DeviceEnergy, Facts, Footprint, Joules, Kind, ModelTree, Nanos, Op, OpEnergy, OpTable, Pass, Warning,
 };
 
 use super::predicted::Predicted;
@@ -31,7 +31,8 @@ pub fn as_footprint(passes: &[Predicted], device: Device) -> Footprint {
             };
             if node.glue.0 > 0.0 {
                 let op = ops.intern(Op::new(&*path, op_type, &*path, predicted.pass));
-                energies.push(OpEnergy { device: 0, op, stage: 0, energy: node.glue, busy: Nanos(0), count: 1 });
+                let (energy, busy, standard_error) = (node.glue, Nanos(0), None);
+                energies.push(OpEnergy { device: 0, op, stage: 0, energy, busy, count: 1, standard_error });
             }
         }
     }
@@ -54,4 +55,23 @@ pub fn as_footprint(passes: &[Predicted], device: Device) -> Footprint {
         }
     }
     Footprint { devices: vec![balance], ops, energies, model, warnings, ..Footprint::default() }
+}
+
+/// Adds what the optimiser takes in a step to the first device.
+pub fn add_optimizer(footprint: &mut Footprint, energy: Joules) {
+    if let Some(balance) = footprint.devices.first_mut() {
+        let path = "(optimizer)";
+        let op = footprint.ops.intern(Op::new(path, "optimizer", path, Pass::Optimizer));
+        footprint.energies.push(OpEnergy {
+            device: 0,
+            op,
+            stage: 0,
+            energy,
+            busy: Nanos(0),
+            count: 1,
+            standard_error: None,
+        });
+        balance.attributed += energy;
+        balance.measured = Some(balance.attributed);
+    }
 }

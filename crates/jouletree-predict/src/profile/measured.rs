@@ -161,6 +161,7 @@ mod tests {
                 energy: Joules(joules),
                 busy: zero,
                 count: 2,
+                standard_error: None,
             });
         };
         charge("layer/dense/addmm", "aten::addmm", Pass::Forward, 6.0);

@@ -3,6 +3,7 @@
 //! A [`Sketch`] is a model as prediction sees it: primitives and glue by path, with sizes. Measured ones, from
 //! calibrations ([`calibration`]) or from footprints ([`measured`]), train a [`Profile`]; any sketch can be asked of it.
 
+mod branch;
 mod breakdown;
 mod calibration;
 mod footprint;
@@ -12,11 +13,12 @@ mod predicted;
 mod sketch;
 mod trained;
 
+pub use branch::Branch;
 pub use breakdown::{BreakdownRow, by_kind, by_module};
 pub use calibration::{Calibration, CalibrationError, CalibrationProtocol, MeasuredNode, MeasuredTree, Standby};
-pub use footprint::as_footprint;
+pub use footprint::{add_optimizer, as_footprint};
 pub use measured::{FootprintError, input_size, measured_passes, optimizer_per_parameter};
 pub use parts::Part;
-pub use predicted::{PerMillion, Predicted, PredictedNode};
+pub use predicted::{PerMillion, Predicted, PredictedNode, Total};
 pub use sketch::{AttentionForm, NodeEnergy, Sketch};
 pub use trained::{DeviceConstants, Profile, ProfileError, TrainedOn, TrainingTree};

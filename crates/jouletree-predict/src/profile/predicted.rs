@@ -137,3 +137,27 @@ impl Predicted {
         }
     }
 }
+
+/// The whole of a prediction.
+#[derive(Debug, Clone, Copy)]
+pub struct Total {
+    /// What all passes and the optimiser take.
+    pub energy: Joules,
+    /// Within which that is; unknown with an optimiser.
+    pub interval: Option<Interval>,
+}
+
+impl Total {
+    /// What all passes and the optimiser take.
+    pub fn of(passes: &[Predicted], optimizer: Option<Joules>) -> Total {
+        let totals: Vec<(Joules, Option<Interval>)> = passes.iter().map(Predicted::total).collect();
+        let energy = totals.iter().map(|(energy, _)| *energy).sum::<Joules>() + optimizer.unwrap_or(Joules::ZERO);
+        // What the optimiser's figure may be off by is not known.
+        let intervals: Option<Vec<Interval>> = totals.iter().map(|(_, interval)| *interval).collect();
+        let interval = intervals.filter(|_| optimizer.is_none()).map(|intervals| Interval {
+            low: intervals.iter().map(|interval| interval.low).sum(),
+            high: intervals.iter().map(|interval| interval.high).sum(),
+        });
+        Total { energy, interval }
+    }
+}

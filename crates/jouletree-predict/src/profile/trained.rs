@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use jouletree_model::{Kind, Pass, Warning};
+use jouletree_model::{Joules, Kind, Pass, Warning};
 use serde::{Deserialize, Serialize};
 
 use super::predicted::Predicted;
@@ -83,6 +83,11 @@ pub struct TrainingTree {
 /// A profile that cannot be made or used.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
+    /// No training was among what it learned from.
+    #[error(
+        "the profile has seen no optimizer; train it on a run of a training, too: jouletree train CALIBRATION RUN"
+    )]
+    NoOptimizer,
     /// The file cannot be read.
     #[error("{}: {error}; make a profile with `jouletree train RUN… -o profile.json`", path.display())]
     Unreadable {
@@ -124,6 +129,13 @@ pub enum ProfileError {
 }
 
 impl Profile {
+    /// What the optimiser takes in a step of a model whose passes these are.
+    pub fn optimizer(&self, passes: &[Predicted]) -> Result<Option<Joules>, ProfileError> {
+        let each = self.optimizer_j_per_parameter.ok_or(ProfileError::NoOptimizer)?;
+        let root = passes.first().and_then(|predicted| predicted.nodes.first());
+        Ok(root.map(|root| Joules(each * root.parameters)))
+    }
+
     /// Trains a profile on trees.
     pub fn train(
         trees: &[TrainingTree],

@@ -10,11 +10,12 @@ mod totals;
 
 use std::path::{Path, PathBuf};
 
-use jouletree_account::{EnergyTree, Folding, Tef, TefEntry, TensorEdge, t2e, tensor_edges};
+use jouletree_account::{Attribution, EnergyTree, Folding, Tef, TefEntry, TensorEdge, t2e, tensor_edges};
 use jouletree_model::{Footprint, Joules, ModelTree, Program, Trace, Warning};
 use jouletree_run::{MeteredSeries, RunError, RunFolder};
 
 use crate::parts::{PartRow, parts};
+use crate::reaccounted::{AttributionError, footprint_by};
 use crate::told::{PhaseRow, Told, WindowRow};
 
 pub use power::{Moment, PowerTrack, PowerView, StepView};
@@ -72,9 +73,18 @@ pub enum StudyError {
     /// A run cannot be read.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// A run cannot be accounted by the policy that was asked for.
+    #[error(transparent)]
+    Attribution(Box<AttributionError>),
     /// One run was given twice: it would count twice.
     #[error("{}: given twice; the spread over runs would be too small", .0.display())]
     Twice(PathBuf),
+}
+
+impl From<AttributionError> for StudyError {
+    fn from(error: AttributionError) -> StudyError {
+        StudyError::Attribution(Box::new(error))
+    }
 }
 
 /// One run, read.
@@ -85,10 +95,10 @@ struct Known {
 }
 
 impl Known {
-    fn read(folder: RunFolder) -> Result<Known, StudyError> {
+    fn read(folder: RunFolder, asked: Option<Attribution>, threads: usize) -> Result<Known, StudyError> {
         let manifest = folder.manifest();
         let footprint = match manifest.accounting {
-            Some(_) => folder.read_footprint()?,
+            Some(_) => footprint_by(&folder, asked, threads)?,
             // Power alone: there are devices and no operations.
             None => Footprint { warnings: manifest.warnings.clone(), ..Footprint::default() },
         };
@@ -100,6 +110,15 @@ impl Known {
 impl Study {
     /// Reads what there is to see in runs of the same program; `threads` read events.
     pub fn read(folders: Vec<RunFolder>, threads: usize) -> Result<Study, StudyError> {
+        Study::read_by(folders, None, threads)
+    }
+
+    /// The same with energy shared by a policy other than the recorded one, if it is asked for.
+    pub fn read_by(
+        folders: Vec<RunFolder>,
+        asked: Option<Attribution>,
+        threads: usize,
+    ) -> Result<Study, StudyError> {
         let mut seen: Vec<PathBuf> = Vec::new();
         for folder in &folders {
             let path = folder.path().canonicalize().unwrap_or_else(|_| folder.path().to_owned());
@@ -108,7 +127,8 @@ impl Study {
             }
             seen.push(path);
         }
-        let known = folders.into_iter().map(Known::read).collect::<Result<Vec<Known>, StudyError>>()?;
+        let known = folders.into_iter().map(|folder| Known::read(folder, asked, threads));
+        let known = known.collect::<Result<Vec<Known>, StudyError>>()?;
         let Some(first) = known.first() else { return Err(StudyError::NoRun) };
         let trace = match first.folder.manifest().accounting {
             Some(_) => first.folder.read_trace(threads)?,

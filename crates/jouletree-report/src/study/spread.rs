@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use jouletree_account::{Tef, TefEntry, t2e};
-use jouletree_model::{Device, Joules, Nanos, Pass, Watts};
+use jouletree_model::{Device, Joules, Nanos, Pass, Watts, standard_error_of_sum};
 
 /// One of the largest operations.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,6 +89,7 @@ pub(super) fn mean(runs: &[Tef]) -> Tef {
         energy: Joules(entry.energy.0 / count),
         busy: Nanos((entry.busy.0 as f64 / count).round() as i64),
         count: (entry.count as f64 / count).round() as u64,
+        standard_error: entry.standard_error.map(|error| Joules(error.0 / count)),
         ..entry
     };
     Tef::new(all.into_values().map(share).collect())
@@ -127,6 +128,8 @@ fn add(sums: &mut HashMap<Key, TefEntry>, entry: &TefEntry) {
     let known = sums.entry(Key::from(entry));
     known
         .and_modify(|sum| {
+            let more = (entry.energy, entry.standard_error);
+            sum.standard_error = standard_error_of_sum((sum.energy, sum.standard_error), more);
             sum.energy += entry.energy;
             sum.busy += entry.busy;
             sum.count = sum.count.saturating_add(entry.count);
@@ -159,6 +162,7 @@ mod tests {
             energy: Joules(energy),
             busy: Nanos(1_000_000_000),
             count: 2,
+            standard_error: None,
         }
     }
 

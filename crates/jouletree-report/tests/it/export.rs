@@ -51,7 +51,8 @@ fn footprint() -> Footprint {
     let stages = vec![stage(""), stage("fine-tuning")];
     let mut footprint = Footprint { devices, stages, ..Footprint::default() };
     let op = footprint.ops.intern(Op::new("net/mm", "MatMul", "mm", Pass::Backward));
-    let charged = OpEnergy { device: 0, op, stage: 0, energy: Joules(1.5), busy: Nanos(10), count: 2 };
+    let charged =
+        OpEnergy { device: 0, op, stage: 0, energy: Joules(1.5), busy: Nanos(10), count: 2, standard_error: None };
     footprint.energies = vec![
         charged,
         OpEnergy { stage: 1, energy: Joules(0.5), ..charged },

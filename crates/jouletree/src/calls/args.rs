@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use jouletree_run::EnergyOf;
+use jouletree_session::calls::WindowRule;
 
 use crate::cli::{EnergyArg, Format};
 
@@ -33,7 +34,7 @@ pub struct CallsArgs {
     pub by: CallsBy,
     /// Which time and which baseline a call has
     #[arg(long, value_enum, default_value = "exact")]
-    pub window: WindowRule,
+    pub window: WindowArg,
     /// Whose energy counts: by default the process tree's, and the machine's with `--window fecom`
     #[arg(long, value_enum)]
     pub energy: Option<EnergyArg>,
@@ -70,11 +71,20 @@ pub enum CallsBy {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum WindowRule {
+pub enum WindowArg {
     /// Cumulative energy at the call's own times; all calls count
     Exact,
     /// FECoM's: the samples nearest its stamps, the last of them left out; the last call of a name counts
     Fecom,
+}
+
+impl From<WindowArg> for WindowRule {
+    fn from(window: WindowArg) -> WindowRule {
+        match window {
+            WindowArg::Exact => WindowRule::Exact,
+            WindowArg::Fecom => WindowRule::Fecom,
+        }
+    }
 }
 
 impl CallsArgs {
@@ -82,8 +92,8 @@ impl CallsArgs {
     pub fn energy_of(&self) -> EnergyOf {
         match (self.energy, self.window) {
             (Some(energy), _) => energy.into(),
-            (None, WindowRule::Exact) => EnergyOf::Tree,
-            (None, WindowRule::Fecom) => EnergyOf::Device,
+            (None, WindowArg::Exact) => EnergyOf::Tree,
+            (None, WindowArg::Fecom) => EnergyOf::Device,
         }
     }
 }

@@ -2,22 +2,18 @@
 
 mod args;
 mod figure;
-mod measured;
-mod of_fecom;
-mod of_run;
 mod operations;
 mod pages;
-mod rows;
 mod sites;
 
 use anyhow::{Result, bail};
 use jouletree_account::calls::compare::{self, Choice};
 use jouletree_run::fecom::{self, FecomData};
 use jouletree_run::{EnergyOf, RunFolder};
+use jouletree_session::calls::{self as measured, Measured, WindowRule, of_fecom, of_run, rows};
 
+use args::CallsBy;
 pub use args::{CallsArgs, EXAMPLES};
-use args::{CallsBy, WindowRule};
-use measured::Measured;
 
 use crate::cli::Format;
 use crate::page::Page;
@@ -49,7 +45,7 @@ pub fn by_site(run: &RunFolder) -> Result<Page> {
 
 /// Everything that was named, runs or data of FECoM.
 fn read(arguments: &CallsArgs) -> Result<Measured> {
-    let mut measured = Measured::new(arguments.window);
+    let mut measured = Measured::new(arguments.window.into());
     let mut data = FecomData::default();
     let mut runs = Vec::new();
     for path in &arguments.inputs {
@@ -71,7 +67,7 @@ fn read(arguments: &CallsArgs) -> Result<Measured> {
 }
 
 fn written(measured: &Measured, arguments: &CallsArgs) -> Result<String> {
-    let choice = match arguments.window {
+    let choice = match measured.window {
         WindowRule::Exact => Choice::All,
         WindowRule::Fecom => Choice::LastOfName,
     };

@@ -7,7 +7,7 @@ use crate::colour;
 use crate::columns::{Columns, Keep};
 use crate::page::Page;
 
-use super::args::{CallsArgs, WindowRule};
+use super::args::{CallsArgs, WindowArg};
 use super::rows::{CallRow, FunctionRow, ProjectRow, SizeRow, TrendRow};
 
 /// Of so many calls that were not at rest it is told why.
@@ -35,7 +35,7 @@ pub fn calls(rows: &[CallRow], arguments: &CallsArgs) -> Page {
     if rows.iter().all(|row| row.site.is_none()) {
         table = table.without(&[2]);
     }
-    if arguments.window == WindowRule::Fecom {
+    if arguments.window == WindowArg::Fecom {
         table = table.without(&[9]);
     }
     for (number, row) in largest(rows, arguments.top, |row| row.net_j) {
@@ -73,12 +73,12 @@ pub fn calls(rows: &[CallRow], arguments: &CallsArgs) -> Page {
     page.words(left_out(rows.len(), arguments.top, "calls"));
     waits(rows).into_iter().for_each(|told| page.words(told));
     let told = match arguments.window {
-        WindowRule::Exact => {
+        WindowArg::Exact => {
             "gross is what the process tree used, or all of the device with --energy device; net is gross beyond idling before \
              the call, ± what it may be off by in 95 of 100 cases, and unknown where the program did not rest before it; < is \
              below resolution; the other rule is FECoM's, about the whole device (--window fecom)"
         }
-        WindowRule::Fecom => "by FECoM's rule; the other rule is the exact one (--window exact)",
+        WindowArg::Fecom => "by FECoM's rule; the other rule is the exact one (--window exact)",
     };
     page.words(Cell::from(told).styled(colour::quiet()));
     page

@@ -10,17 +10,17 @@ use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use jouletree_carbon::formats::codecarbon::{self, Utilization};
 use jouletree_carbon::formats::{Cell, Machine, Mode, Part, Parts, Record, eco2ai, write_row};
+use jouletree_carbon::memory;
 use jouletree_carbon::settings::{Key, Layer, Settings, Sources};
 use jouletree_carbon::{Context, Epoch, Equivalents, Factors, Impact, Intensity, forecast};
 use jouletree_host::Roots;
-use jouletree_meter::nvml::model_in;
 use jouletree_model::{Device, DeviceClass, Joules, Kind, Nanos, Warning};
 use jouletree_run::HostFacts;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::of_run::{Counted, Scope, charged, machine, sum};
-use super::{emissions_csv, memory, side};
+use super::of_run::{Counted, Scope, charged, gpu_model, machine, sum};
+use super::{emissions_csv, side};
 use crate::{cache, json, print};
 
 /// The version of the protocol.
@@ -250,7 +250,7 @@ fn record(
 }
 
 fn gpu_name(row: &DeviceRow) -> String {
-    row.source.as_deref().map_or_else(|| row.device.to_string(), |source| model_in(source).to_owned())
+    row.source.as_deref().map_or_else(|| row.device.to_string(), |source| gpu_model(source).to_owned())
 }
 
 fn parts(devices: &[DeviceRow], scope: Scope) -> Parts {

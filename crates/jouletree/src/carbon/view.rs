@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use jouletree_account::{EnergyTree, Tef, t2e};
+use jouletree_carbon::amounts::{LITRES, amount, grams, kilowatt_hours, significant};
 use jouletree_carbon::formats::Record;
 use jouletree_carbon::{Equivalents, Factors, Impact, Intensity, sci};
 use jouletree_model::{Joules, Kind, Warning};
 use jouletree_run::{EnergyOf, RunError, accounted};
 use serde::Serialize;
 
-use super::amounts::{LITRES, amount, grams, kilowatt_hours, significant};
 use super::of_run::{self, embodied_g};
 use super::{CarbonArgs, WHERE, cost};
 use crate::cell::Cell;

@@ -1,9 +1,5 @@
 //! `jouletree card`: the report card of a model, from the runs that trained and tried it.
 
-mod arguments;
-mod gather;
-mod layers;
-mod summary;
 mod written;
 
 use std::io::Write;
@@ -11,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
+use jouletree_report::card::gather;
 use jouletree_run::RunFolder;
 
 use crate::carbon::{CarbonArgs, WHERE};
@@ -60,7 +57,10 @@ pub fn run(arguments: &CardArgs) -> Result<Outcome> {
         bail!("{} exists; choose another -o or remove it", output.display());
     }
     let folders = arguments.runs.iter().map(|path| run::opened(path)).collect::<Result<Vec<RunFolder>>>()?;
-    let card = gather::gather(folders, &arguments.carbon, arguments.training_type.as_deref())?;
+    let card = {
+        let (settings, context) = (arguments.carbon.settings()?, arguments.carbon.context()?);
+        gather(folders, &settings, &context, arguments.training_type.as_deref())?
+    };
     let text = match arguments.format {
         CardFormat::Markdown => written::written(&card),
         CardFormat::Json => json::written(&card)?,

@@ -2,9 +2,8 @@
 
 use jouletree_carbon::Intensity;
 use jouletree_model::{Joules, Nanos};
+use jouletree_report::card::{Card, Emissions, LayerRow, Sensitivity, Summary};
 
-use super::gather::{Card, Emissions, LayerRow, Sensitivity};
-use super::summary::Summary;
 use crate::cell::Cell;
 use crate::columns::{Columns, Keep};
 use crate::numbers::percent;

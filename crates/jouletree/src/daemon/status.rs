@@ -11,7 +11,8 @@ use jouletree_daemon::wire::{sensor_from, stats_from, v1};
 use jouletree_model::Nanos;
 use serde_json::json;
 
-use crate::daemon_place::{DaemonPlace, NetworkArgs};
+use crate::daemon_args::{self, NetworkArgs};
+use crate::daemon_place::DaemonPlace;
 use crate::print;
 
 #[derive(Args)]
@@ -20,7 +21,7 @@ pub struct StatusArgs {
     #[arg(long, value_name = "PATH", default_value = SocketPlace::PATH)]
     socket: PathBuf,
     /// Ask a daemon of another machine instead, which serves with --listen
-    #[arg(long, value_name = "HOST:PORT", conflicts_with = "socket", value_parser = DaemonPlace::parser())]
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "socket", value_parser = daemon_args::place())]
     address: Option<DaemonPlace>,
     #[command(flatten)]
     network: NetworkArgs,

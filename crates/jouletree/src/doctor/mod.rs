@@ -22,9 +22,9 @@ const A_WHILE: Nanos = Nanos(1_000_000_000);
 
 /// Runs the command.
 pub fn run(arguments: &DoctorArgs) -> Result<Outcome> {
-    let sources = arguments.meters.sources(&crate::carbon::model_settings());
+    let sources = arguments.meters.options().sources();
     let inventory = Inventory::take(&sources);
-    let required = arguments.meters.check(&inventory);
+    let required = arguments.meters.options().check(&inventory);
     let mut diagnosis = Diagnosis {
         sensors: diagnosis::sensors(&inventory),
         absent: diagnosis::absent(&inventory),

@@ -3,10 +3,9 @@
 use std::env;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use jouletree_live::otlp::{Headers, PushSettings, Target};
-use jouletree_live::{Board, Pusher};
 
 use super::HEADING;
 
@@ -30,14 +29,12 @@ pub struct OtlpArgs {
 const USUAL_INTERVAL: Duration = Duration::from_secs(10);
 
 impl OtlpArgs {
-    /// Begins to send what is pinned to a board, if that is wanted.
-    pub fn start(&self, board: &Board) -> Result<Option<Pusher>> {
+    /// What is sent where, if anything is.
+    pub fn settings(&self) -> Result<Option<PushSettings>> {
         let Some(target) = self.otlp.clone() else { return Ok(None) };
         let headers = env::var(Headers::VARIABLE).unwrap_or_default().parse()?;
         let interval = self.otlp_interval.unwrap_or(USUAL_INTERVAL);
-        let settings = PushSettings { target, headers, interval };
-        let pusher = Pusher::start(board.clone(), settings, |problem| eprintln!("warning: {problem}"));
-        Ok(Some(pusher.context("the system gives no thread for OpenTelemetry")?))
+        Ok(Some(PushSettings { target, headers, interval }))
     }
 }
 

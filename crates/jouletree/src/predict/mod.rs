@@ -1,15 +1,15 @@
 //! `jouletree predict`: the energy of every node of a model, from a profile, without running it.
 
-mod branch;
 mod table;
 
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use jouletree_model::{Device, Footprint, Joules, Kind, OpEnergy, Pass, Trace};
+use jouletree_model::{Device, Footprint, Joules, Kind, Pass, Trace};
 use jouletree_predict::profile::{
-    BreakdownRow, PerMillion, Predicted, Profile, Sketch, TrainedOn, as_footprint, by_kind, by_module,
+    BreakdownRow, PerMillion, Predicted, Profile, Sketch, Total, TrainedOn, add_optimizer, as_footprint, by_kind,
+    by_module,
 };
 use jouletree_predict::tradeoff::Tariff;
 use jouletree_run::{Accounting, RunContents, RunFolder};
@@ -117,7 +117,7 @@ pub fn run(arguments: &PredictArgs) -> Result<Outcome> {
         bail!("{}: it holds no primitive whose size is known; there is nothing to predict", sketch.name);
     }
     let passes = passes(&profile, &sketch, arguments.training)?;
-    let optimizer = optimizer(&profile, &passes, arguments.training)?;
+    let optimizer = if arguments.training { profile.optimizer(&passes)? } else { None };
     let footprint = footprint(&profile, &passes, optimizer)?;
     if let Some(output) = &arguments.output {
         keep(output, &footprint)?;
@@ -144,32 +144,13 @@ fn passes(profile: &Profile, sketch: &Sketch, training: bool) -> Result<Vec<Pred
     Ok(wanted.iter().map(|pass| profile.predict(sketch, *pass)).collect::<Result<_, _>>()?)
 }
 
-/// What the optimiser takes in a step.
-fn optimizer(profile: &Profile, passes: &[Predicted], training: bool) -> Result<Option<Joules>> {
-    if !training {
-        return Ok(None);
-    }
-    let each = profile.optimizer_j_per_parameter.context(
-        "the profile has seen no optimizer; train it on a run of a training, too: jouletree train CALIBRATION RUN",
-    )?;
-    let root = passes.first().and_then(|predicted| predicted.nodes.first());
-    Ok(root.map(|root| Joules(each * root.parameters)))
-}
-
 fn footprint(profile: &Profile, passes: &[Predicted], optimizer: Option<Joules>) -> Result<Footprint> {
     let device: Device = match profile.devices.as_slice() {
         [only] => only.device.parse()?,
         _ => "host/machine:0".parse()?,
     };
     let mut footprint = as_footprint(passes, device);
-    if let (Some(energy), Some(balance)) = (optimizer, footprint.devices.first_mut()) {
-        let path = "(optimizer)";
-        let op = footprint.ops.intern(jouletree_model::Op::new(path, "optimizer", path, Pass::Optimizer));
-        let busy = jouletree_model::Nanos(0);
-        footprint.energies.push(OpEnergy { device: 0, op, stage: 0, energy, busy, count: 1 });
-        balance.attributed += energy;
-        balance.measured = Some(balance.attributed);
-    }
+    optimizer.into_iter().for_each(|energy| add_optimizer(&mut footprint, energy));
     Ok(footprint)
 }
 
@@ -196,7 +177,7 @@ fn written(
     tariff: Option<f64>,
 ) -> Result<String> {
     let first = passes.first().context("nothing was predicted")?;
-    let total = table::total(passes, optimizer);
+    let total = Total::of(passes, optimizer);
     json::written(&Written {
         model: &first.model,
         batch: first.batch,

@@ -2,35 +2,15 @@
 
 use jouletree_model::{Joules, Kind, Pass};
 use jouletree_predict::irene::{Basis, Interval};
-use jouletree_predict::profile::{BreakdownRow, Predicted, Profile, by_kind, by_module};
+use jouletree_predict::profile::{Branch, BreakdownRow, Predicted, Profile, Total, by_kind, by_module};
 
 use jouletree_predict::tradeoff::Tariff;
 
-use super::branch::Branch;
 use crate::cell::Cell;
 use crate::columns::{Columns, Keep};
 use crate::numbers::{energy_cell, percent, share};
 use crate::page::Page;
 use crate::{colour, numbers};
-
-/// The whole of a prediction.
-pub struct Total {
-    pub energy: Joules,
-    pub interval: Option<Interval>,
-}
-
-/// What all passes and the optimiser take.
-pub fn total(passes: &[Predicted], optimizer: Option<Joules>) -> Total {
-    let totals: Vec<(Joules, Option<Interval>)> = passes.iter().map(Predicted::total).collect();
-    let energy = totals.iter().map(|(energy, _)| *energy).sum::<Joules>() + optimizer.unwrap_or(Joules::ZERO);
-    // What the optimiser's figure may be off by is not known.
-    let intervals: Option<Vec<Interval>> = totals.iter().map(|(_, interval)| *interval).collect();
-    let interval = intervals.filter(|_| optimizer.is_none()).map(|intervals| Interval {
-        low: intervals.iter().map(|interval| interval.low).sum(),
-        high: intervals.iter().map(|interval| interval.high).sum(),
-    });
-    Total { energy, interval }
-}
 
 /// The page. `million` asks for a million queries, at a tariff if there is one; `shown` is how deep and how small.
 pub fn page(
@@ -42,7 +22,7 @@ pub fn page(
 ) -> Page {
     let mut page = Page::default();
     let Some(first) = passes.first() else { return page };
-    let total = total(passes, optimizer);
+    let total = Total::of(passes, optimizer);
     let what = if passes.len() > 1 { "a step of training" } else { "a call" };
     let size = if first.sequence > 1 {
         format!("{} samples of {} tokens", first.batch, first.sequence)

@@ -8,7 +8,7 @@ use jouletree_model::Nanos;
 
 use crate::carbon::CarbonArgs;
 use crate::live::LiveArgs;
-use crate::reader::ReaderArgs;
+use crate::reader_args::ReaderArgs;
 
 use super::stable::StableArgs;
 
@@ -45,6 +45,9 @@ pub struct RunArgs {
     /// The new folder of the run; by default one named after the program and the time
     #[arg(short, long, value_name = "RUN")]
     pub output: Option<PathBuf>,
+    /// How energy is shared among operations that run at the same time
+    #[arg(long, value_name = "POLICY", default_value = "equal", value_parser = crate::cli::attribution())]
+    pub attribution: jouletree_account::Attribution,
     /// What is recorded beside power; several for calls beside operations or modules: op,call
     #[arg(long = "level", value_name = "LEVEL", value_enum, value_delimiter = ',', default_value = "op")]
     pub levels: Vec<Level>,
@@ -119,6 +122,7 @@ impl RunArgs {
     /// A run of a program of ours, which says itself what there is to say.
     pub fn quiet(command: Vec<OsString>, output: PathBuf, level: Level, reader: ReaderArgs) -> RunArgs {
         RunArgs {
+            attribution: jouletree_account::Attribution::default(),
             command,
             output: Some(output),
             levels: vec![level],

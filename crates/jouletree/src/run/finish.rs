@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
-use jouletree_account::{Metered, Rule, Semantics, account as align};
+use jouletree_account::{Attribution, Metered, Rule, Semantics, account_by as align};
 use jouletree_carbon::Intensity;
 use jouletree_model::{Footprint, Warning};
 use jouletree_run::{Accounting, EnergyOf, RunContents, RunFolder, accounted};
@@ -19,7 +19,7 @@ use crate::{carbon, inputs, print_warnings, recorded, report, show};
 
 /// Accounts a run, keeps the result in its folder, and says what it is.
 pub fn account(run: &RunFolder, arguments: &RunArgs, intensity: Option<&Intensity>) -> Result<()> {
-    let (run, footprint) = completed(run)?;
+    let (run, footprint) = completed(run, arguments.attribution)?;
     let traces = run.path().join(TRACES);
     if arguments.keep_traces {
         gather::redact_commands(&traces);
@@ -83,26 +83,27 @@ fn nothing_recorded(run: &RunFolder) -> String {
 pub fn opened(path: &Path) -> Result<RunFolder> {
     let run = RunFolder::open(path)?;
     if run.manifest().accounting.is_none() && path.join(TRACES).is_dir() {
-        return completed(&run).map(|(run, _)| run);
+        return completed(&run, Attribution::default()).map(|(run, _)| run);
     }
     Ok(run)
 }
 
 /// Aligns what ran with what was drawn, and keeps the result in the run's folder.
-fn completed(run: &RunFolder) -> Result<(RunFolder, Footprint)> {
+fn completed(run: &RunFolder, attribution: Attribution) -> Result<(RunFolder, Footprint)> {
     let power = accounted(run.read_power()?, EnergyOf::Tree);
     let traces = run.path().join(TRACES);
     let mut trace = inputs::on_host_of(gather(&traces)?, &power);
     let (calls, warnings) = called::gather(&traces);
     trace.warnings.extend(warnings);
     let metered: Vec<Metered<'_>> = inputs::devices(&power).collect();
-    let footprint = align(&trace, &metered, Semantics::Exact)?;
+    let footprint = align(&trace, &metered, Semantics::Exact, attribution)?;
     let accounting = Accounting {
         command: std::env::args().collect(),
         power: Vec::new(),
         rule: Rule::Counter.as_str().to_owned(),
         semantics: "exact".to_owned(),
         energy: EnergyOf::Tree,
+        attribution: Some(attribution.to_string()),
         hold_ms: None,
     };
     let contents = RunContents { accounting, trace: &trace, power: &power, footprint: &footprint };

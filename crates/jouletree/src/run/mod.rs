@@ -4,13 +4,9 @@
 //! search path, has frameworks record what they do; afterwards both are aligned. Nothing of this harms the program.
 
 mod args;
-mod called;
 mod finish;
 mod gather;
-mod package;
 mod stable;
-mod told;
-mod unfollowed;
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -26,13 +22,12 @@ use crate::launch::{self, Environment};
 use crate::reader::Reader;
 use crate::recording::{Recording, Subject, default_output};
 use crate::windows::Resting;
-use package::Package;
-use unfollowed::Needed;
+use jouletree_session::called;
+use jouletree_session::package::Package;
+use jouletree_session::unfollowed::{Needed, Unfollowed};
 
 pub use args::{EXAMPLES, Level, RunArgs};
-pub use called::sources;
 pub use finish::opened;
-pub use unfollowed::Unfollowed;
 
 /// How often meters are read, and how often a model is asked, when nobody says.
 const METERED: Nanos = Nanos(4_000_000);

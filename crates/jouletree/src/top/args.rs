@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::{Args, ValueEnum};
 use jouletree_model::Nanos;
 
-use crate::reader::ReaderArgs;
+use crate::reader_args::ReaderArgs;
 
 /// What stands below the options in the help.
 pub const EXAMPLES: &str = "\

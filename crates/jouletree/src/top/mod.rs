@@ -4,35 +4,26 @@
 //! show a view and know nothing of meters; [`input`] turns keys into choices. This module brings them together.
 
 mod args;
-mod command;
-mod gauge;
-mod history;
 mod input;
 mod json;
 mod keyboard;
 mod keys;
-mod ledger;
 mod lines;
 mod output;
 mod screen;
-mod socket;
-mod state;
 mod terminal;
-mod view;
-mod watching;
 mod words;
 
 use std::io::{IsTerminal, stdout};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use jouletree_session::top::{Command, Subject, Watching, history, ledger, socket, view};
+use ratatui::crossterm::terminal::disable_raw_mode;
 
 pub use args::{EXAMPLES, TopArgs, TopFormat};
 
-use command::Command;
 use output::{Output, Wish};
-use state::Subject;
-use watching::Watching;
 
 use crate::signals;
 
@@ -52,12 +43,13 @@ pub fn run(arguments: &TopArgs) -> Result<u8> {
     }
     // A command's signals are passed on; without one they are ours.
     let (mut command, signals) = match arguments.command.as_slice() {
-        [] => (None, Some(signals::listen_or_end(PATIENCE)?)),
+        [] => (None, Some(signals::listen_or_end(PATIENCE, restore)?)),
         words => (Some(Command::hold(words)?), None),
     };
     let is_stopped = || signals.as_ref().is_some_and(|signals| signals.try_recv().is_ok());
     let subject = subject(arguments, command.as_ref());
-    let mut watching = Watching::start(arguments, subject)?;
+    let mut watching =
+        Watching::start(arguments.reader.open()?, &arguments.reader.roots(), arguments.interval, subject)?;
     let mut output = Output::open(format)?;
     if let Some(command) = &mut command {
         command.go()?;
@@ -109,6 +101,11 @@ pub fn run(arguments: &TopArgs) -> Result<u8> {
         command.tell_where_its_output_is();
     }
     Ok(code)
+}
+
+/// The terminal may be left as it is: nothing can be written to it.
+fn restore() {
+    let _ = disable_raw_mode();
 }
 
 fn subject(arguments: &TopArgs, command: Option<&Command>) -> Subject {

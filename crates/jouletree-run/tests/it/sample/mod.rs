@@ -23,6 +23,7 @@ impl Run {
                 rule: "recency".into(),
                 semantics: "half-open".into(),
                 energy: EnergyOf::Tree,
+                attribution: Some("equal".into()),
                 hold_ms: Some(0.1),
             },
             trace: &self.trace,
@@ -111,6 +112,7 @@ pub fn run() -> Run {
         energy: Joules(energy),
         busy: Nanos(3),
         count: u64::MAX,
+        standard_error: (op == 1).then_some(Joules(energy / 8.0)),
     };
     let step = |device, step, energy| StepEnergy { device, step, energy: Joules(energy), busy: Nanos(4) };
     let stage = |name: &str| StageEnergy {

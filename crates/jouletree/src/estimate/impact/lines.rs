@@ -1,101 +1,12 @@
-//! An answer line by line: what it amounts to and where that comes from, as tables, the page and spreadsheets show it.
+//! An answer for people.
 
-use jouletree_carbon::Intensity;
-use jouletree_model::Watts;
-use serde::Serialize;
+use jouletree_carbon::estimate::{Answer, Region, lines};
 
-use super::answer::{Answer, Region};
 use crate::cell::Cell;
 use crate::columns::{Columns, Keep};
 use crate::numbers::energy_cell;
 use crate::page::Page;
 use crate::{carbon, colour};
-
-/// One amount.
-#[derive(Debug, Serialize)]
-pub struct Line {
-    pub line: &'static str,
-    /// The amount with every digit; none where it is not known.
-    pub value: Option<f64>,
-    pub unit: String,
-    /// The amount for people.
-    #[serde(skip)]
-    pub text: String,
-    /// Where it comes from.
-    pub how: String,
-}
-
-/// Everything in an answer but its regions.
-pub fn lines(answer: &Answer) -> Vec<Line> {
-    let line = |line, value: Option<f64>, unit: &str, text: String, how: String| Line {
-        line,
-        value,
-        unit: unit.to_owned(),
-        text,
-        how,
-    };
-    let energy = |name, value: f64, how| line(name, Some(value), "kWh", carbon::kilowatt_hours(value), how);
-    let mut lines = vec![
-        energy("computers", answer.it_energy_kwh, hardware(answer)),
-        energy("data centre", answer.energy_kwh, format!("PUE {}", answer.pue)),
-    ];
-    lines.push(match (&answer.intensity, answer.carbon_g) {
-        (Some(intensity), Some(grams)) => line("carbon", Some(grams), "g", carbon::grams(grams), told(intensity)),
-        _ => line("carbon", None, "g", "unknown".to_owned(), "nobody said where it runs".to_owned()),
-    });
-    for table in &answer.published {
-        let how = format!("{:.1} g/kWh ({}, {})", table.g_per_kwh, table.source, table.year);
-        lines.push(line("carbon, by others", Some(table.carbon_g), "g", carbon::grams(table.carbon_g), how));
-    }
-    lines.push(match answer.water_l {
-        Some(litres) => {
-            line("water", Some(litres), "L", carbon::litres(litres), format!("WUE {} L/kWh", answer.wue))
-        }
-        None => line("water", None, "L", "unknown".to_owned(), "no WUE was given".to_owned()),
-    });
-    if let Some(grams) = answer.embodied_g {
-        let how = "making the machine, its share of time; not in the lines above".to_owned();
-        lines.push(line("embodied", Some(grams), "g", carbon::grams(grams), how));
-    }
-    if let Some(cost) = answer.cost {
-        let currency = answer.currency.as_deref().unwrap_or_default();
-        lines.push(line(
-            "cost",
-            Some(cost),
-            currency,
-            format!("{cost:.2} {currency}"),
-            "by the tariff".to_owned(),
-        ));
-    }
-    if let Some(same) = &answer.equivalents {
-        lines.extend(same.lines().into_iter().map(|(value, unit, how)| {
-            line("as much as", Some(value), unit, format!("{} {unit}", carbon::significant(value)), how.to_owned())
-        }));
-    }
-    lines
-}
-
-/// `8 × A100 PCIe 40/80GB of 250 W for 100 h`.
-fn hardware(answer: &Answer) -> String {
-    let machines = &answer.hardware;
-    let mut told = String::new();
-    if machines.watts_each_w > 0.0 {
-        let name = machines.accelerator.map(|name| format!("{name} of ")).unwrap_or_default();
-        told = format!("{} × {name}{}", machines.count, Watts(machines.watts_each_w));
-        if machines.utilization < 1.0 {
-            told += &format!(" at {} %", 100.0 * machines.utilization);
-        }
-    }
-    if machines.others_w > 0.0 {
-        let and = if told.is_empty() { "" } else { " and " };
-        told += &format!("{and}{} for the rest", Watts(machines.others_w));
-    }
-    format!("{told}, {} h", machines.hours)
-}
-
-fn told(intensity: &Intensity) -> String {
-    format!("{intensity}, {}", intensity.origin)
-}
 
 /// An answer for people.
 pub fn page(answer: &Answer) -> Page {

@@ -1,13 +1,11 @@
 //! `jouletree estimate impact`: what hardware for some hours would use and emit, before it runs.
 
-mod answer;
 mod lines;
 
 use anyhow::Result;
 use clap::Args;
 
-pub use answer::{Answer, Question, QuestionError, Region};
-pub use lines::{Line, lines};
+pub use jouletree_carbon::estimate::{Answer, Line, Question, QuestionError, Region, lines};
 
 use crate::carbon::{CarbonArgs, WHERE};
 use crate::cli::Format;

@@ -1,0 +1,155 @@
+//! Attribution: which policy decides what an operation is charged with, and what a policy is.
+//!
+//! The kernel (the sweep for footprints, the walk over events for timelines) goes through the lanes and the power of a device
+//! in order of time. Between two boundaries the set of active lanes and the power are constant. For each such piece of time it
+//! asks the policy for a *cost*, adds costs up, and hands the policy the difference between the end and the start of a
+//! segment, which the policy turns into joules. So a policy is called for pieces and segments, never for pairs of them, and
+//! the kernel stays linear in the number of boundaries.
+//!
+//! A policy works in three steps:
+//! 1. [`Policy::fit`] sees all of a device's operations and power once. A policy that needs no data returns `()`.
+//! 2. [`Policy::shares`] sees the part of it that is charged next: all, or one stage of the program.
+//! 3. [`Shares`] prices pieces of time, turns costs into joules, says what is unattributed, and how uncertain a charge is.
+//!
+//! A policy conserves energy: for every span of power, what it charges and what it leaves unattributed is the energy of the
+//! span. `tests/attribution.rs` checks that for every policy in [`Attribution::ALL`].
+//!
+//! To add a policy: write its file beside this one, add it to [`Attribution`] and to `with_policy!` here.
+
+mod equal;
+mod observed;
+
+use std::fmt::{self, Debug};
+use std::ops::{Add, AddAssign, Sub};
+use std::str::FromStr;
+
+use jouletree_model::{Joules, OpId};
+
+pub use equal::{Equal, EqualShares};
+pub(crate) use observed::Numbers;
+pub use observed::{Observed, Piece};
+
+use crate::OpTally;
+
+/// The policies a user can choose from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Attribution {
+    /// Active lanes share power equally, as in the Smaragdine paper.
+    #[default]
+    Equal,
+}
+
+/// Runs `$work` with `$policy` bound to the policy of that name: every policy has its own copy of the kernel.
+macro_rules! with_policy {
+    ($attribution:expr, $policy:ident => $work:expr) => {
+        match $attribution {
+            $crate::Attribution::Equal => {
+                let $policy = &$crate::attribution::Equal;
+                $work
+            }
+        }
+    };
+}
+pub(crate) use with_policy;
+
+impl Attribution {
+    /// All of them.
+    pub const ALL: &[Attribution] = &[Attribution::Equal];
+
+    /// Its name on the command line and in manifests.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Attribution::Equal => "equal",
+        }
+    }
+}
+
+impl fmt::Display for Attribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A name that is not that of a policy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown attribution policy `{0}`; this version knows: {known}", known = known())]
+pub struct UnknownAttribution(pub String);
+
+fn known() -> String {
+    Attribution::ALL.iter().map(|policy| policy.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+impl FromStr for Attribution {
+    type Err = UnknownAttribution;
+
+    fn from_str(name: &str) -> Result<Attribution, UnknownAttribution> {
+        let found = Attribution::ALL.iter().find(|policy| policy.as_str() == name);
+        found.copied().ok_or_else(|| UnknownAttribution(name.to_owned()))
+    }
+}
+
+/// A rule by which the energy of a device is charged to the operations that ran on it.
+pub trait Policy: Sync {
+    /// What it learns from all of a device's operations and power; `()` where it needs no data.
+    type Fit: Send + Sync;
+    /// How it shares the energy of one device during one part of the program.
+    type Shares: Shares;
+
+    /// Learns from one device. The spans are those of the whole series, not cut at stages.
+    fn fit(&self, device: &Observed<'_>) -> Self::Fit;
+
+    /// Prepares to charge the spans of `part`, to which [`Shares`] refers by their index.
+    fn shares(&self, fit: &Self::Fit, part: &Observed<'_>) -> Self::Shares;
+}
+
+/// How the energy of one device is shared.
+pub trait Shares: Send + Sync {
+    /// What distinguishes one active operation from another: `()` where all are alike.
+    type Weight: Copy + Default + Send;
+    /// What the active lanes sum up to, beside their number; `()` where the number is all that counts. A sum of weights that
+    /// are not whole numbers loses precision as lanes come and go.
+    type Load: Copy + Default + Send;
+    /// What being active costs, before it is known who is charged; in joules, or a vector of them.
+    type Cost: Copy + Default + Send + AddAssign + Add<Output = Self::Cost> + Sub<Output = Self::Cost>;
+
+    /// The weight of an operation on a lane, whose index is that in [`Observed::lanes`].
+    fn weight(&self, lane: usize, op: OpId) -> Self::Weight;
+
+    /// The load after an operation of this weight became active.
+    fn begin(&self, load: Self::Load, weight: Self::Weight) -> Self::Load;
+
+    /// The load after an operation of this weight ended.
+    fn end(&self, load: Self::Load, weight: Self::Weight) -> Self::Load;
+
+    /// The cost of a piece of time in which the device used `energy` joules; called with no active lane, too.
+    fn cost(&self, span: usize, energy: f64, active: Active<Self::Load>) -> Self::Cost;
+
+    /// The joules of an operation of this weight that was active while costs grew by `cost`.
+    fn charge(&self, cost: Self::Cost, weight: Self::Weight) -> f64;
+
+    /// What is charged to no operation of the `idle` joules that a span used without and the `busy` ones it used with an active
+    /// lane. May be called several times for one span, each time with a part of it.
+    fn unattributed(&self, span: usize, idle: f64, busy: f64) -> f64;
+
+    /// The charge for a piece of time on a device with one lane only, where the kernel needs no sums of costs.
+    #[inline]
+    fn alone(&self, span: usize, energy: f64, weight: Self::Weight) -> f64 {
+        let active = Active { lanes: 1, load: self.begin(Self::Load::default(), weight) };
+        self.charge(self.cost(span, energy, active), weight)
+    }
+
+    /// The standard error of what an operation was charged with, apart from the common factor by which all energies of the
+    /// device may be off; `None` where the policy does not know it.
+    fn standard_error(&self, _op: OpId, _charged: &OpTally) -> Option<Joules> {
+        None
+    }
+}
+
+/// What is active on a device.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Active<L> {
+    /// How many lanes.
+    pub lanes: usize,
+    /// What they sum up to, as the policy counts it.
+    pub load: L,
+}

@@ -1,0 +1,408 @@
+//! Everything that runs tell for a card. What they do not tell is left out, never made up.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jouletree_carbon::formats::{Machine, Record};
+use jouletree_carbon::settings::Settings;
+use jouletree_carbon::{Context, Impact, Intensity, Place};
+use jouletree_model::{Joules, Kind, Warning};
+use jouletree_run::{EnergyOf, RunError, RunFolder, accounted};
+use serde::Serialize;
+
+use super::CardError;
+use super::arguments::{arguments, differing};
+use super::layers::layers;
+use super::summary::Summary;
+use crate::carbon::{cost, of_run};
+use crate::{PhaseRow, StageRow, Study, Told, stages};
+
+/// The card of one run, or of the runs of a study.
+#[derive(Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
+pub struct Card {
+    pub title: String,
+    pub kind: Option<Kind>,
+    pub runs: Vec<RunRow>,
+    pub energy_j: Option<Summary>,
+    pub time_s: Option<Summary>,
+    pub carbon_g: Option<Summary>,
+    pub low_j: f64,
+    pub high_j: f64,
+    pub carbon: Carbon,
+    pub co2_eq_emissions: Option<Emissions>,
+    pub phases: Vec<PhaseRow>,
+    pub stages: Vec<StageSum>,
+    pub sensitivity: Vec<Sensitivity>,
+    pub layers: Vec<LayerRow>,
+    pub hardware: Hardware,
+    pub software: Software,
+    pub meters: Vec<String>,
+    pub jouletree: String,
+    pub warnings: Vec<Warning>,
+}
+
+/// One run.
+#[derive(Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
+pub struct RunRow {
+    pub run: String,
+    pub run_id: String,
+    /// Arguments of its command line that other runs do not share.
+    pub arguments: BTreeMap<String, String>,
+    pub duration_s: f64,
+    pub energy_j: f64,
+    pub low_j: f64,
+    pub high_j: f64,
+    pub kind: Option<Kind>,
+    pub carbon_g: Option<f64>,
+}
+
+/// What the energy of all runs together stands for.
+#[derive(Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
+pub struct Carbon {
+    pub it_energy_kwh: f64,
+    pub pue: f64,
+    pub energy_kwh: f64,
+    pub intensity: Option<Intensity>,
+    pub carbon_g: Option<f64>,
+    pub carbon_low_g: Option<f64>,
+    pub carbon_high_g: Option<f64>,
+    pub water_l: Option<f64>,
+    pub embodied_g: Option<f64>,
+    pub cost: Option<f64>,
+    pub currency: Option<String>,
+}
+
+/// The block that Hugging Face's model cards have at their head.
+#[derive(Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
+pub struct Emissions {
+    /// Grams, as they want it.
+    pub emissions: f64,
+    pub source: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub training_type: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub geographical_location: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hardware_used: Option<String>,
+}
+
+/// A stage, as a mean over the runs that have it.
+#[derive(Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
+pub struct StageSum {
+    pub stage: String,
+    pub energy_j: f64,
+}
+
+/// Runs that share the value of an argument that others do not have.
+#[derive(Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
+pub struct Sensitivity {
+    pub argument: String,
+    pub value: Option<String>,
+    pub runs: usize,
+    pub energy_j: Option<Summary>,
+    pub time_s: Option<Summary>,
+}
+
+/// A part of the model, as a mean over runs.
+#[derive(Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
+pub struct LayerRow {
+    pub path: String,
+    pub is_own: bool,
+    pub energy_j: f64,
+    /// The standard deviation over runs.
+    pub deviation_j: Option<f64>,
+    /// The part of what all layers used.
+    pub share: f64,
+}
+
+/// What it ran on.
+#[derive(Debug, Default, Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
+pub struct Hardware {
+    pub cpu: Option<String>,
+    pub threads: Option<u64>,
+    pub memory_gib: Option<f64>,
+    pub gpus: Vec<String>,
+}
+
+/// With what it ran.
+#[derive(Debug, Default, Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
+pub struct Software {
+    pub os: Option<String>,
+    pub python: Option<String>,
+    pub frameworks: BTreeMap<String, String>,
+}
+
+/// Reads runs and says what they tell.
+pub fn gather(
+    folders: Vec<RunFolder>,
+    settings: &Settings,
+    context: &Context,
+    training_type: Option<&str>,
+) -> Result<Card, CardError> {
+    let mut warnings = Vec::new();
+    let mut records: Vec<Record> = Vec::new();
+    let mut costs = Vec::new();
+    for folder in &folders {
+        let record = of_run::record(folder, settings, context.clone(), &mut warnings)?;
+        let scope = if record.tracking_mode == "process" { EnergyOf::Tree } else { EnergyOf::Device };
+        costs.push(cost(&record, Some(&accounted(folder.read_power()?, scope))));
+        records.push(record);
+    }
+    let all_arguments: Vec<BTreeMap<String, String>> = folders.iter().map(arguments_of).collect();
+    let differing = differing(&all_arguments);
+    let runs: Vec<RunRow> = folders
+        .iter()
+        .zip(&records)
+        .zip(&all_arguments)
+        .map(|((folder, record), all)| RunRow::of(folder, record, all, &differing))
+        .collect();
+    let phases = phases(&folders)?;
+    let stages = stage_sums(&folders)?;
+    let software = software(&folders, &records);
+    let jouletree = folders.first().map(|folder| folder.manifest().jouletree.clone()).unwrap_or_default();
+    let meters = meters(&folders);
+    let sensitivity = sensitivity(&runs, &differing);
+    let study = Study::read(folders, rayon::current_num_threads())?;
+    warnings.extend(study.warnings.iter().cloned());
+    let hardware = hardware(records.iter().map(|record| &record.machine));
+    let carbon = carbon(&records, context, &costs);
+    let co2_eq_emissions = carbon.carbon_g.map(|grams| Emissions {
+        emissions: grams,
+        source: source(&carbon, runs.len()),
+        training_type: training_type.map(str::to_owned),
+        geographical_location: location(&context.place),
+        hardware_used: hardware_used(&hardware),
+    });
+    let values = |of: fn(&RunRow) -> f64| Summary::of(&runs.iter().map(of).collect::<Vec<_>>());
+    let grams: Option<Vec<f64>> = runs.iter().map(|run| run.carbon_g).collect();
+    Ok(Card {
+        title: study.title.clone(),
+        kind: runs.iter().filter_map(|run| run.kind).max(),
+        energy_j: values(|run| run.energy_j),
+        time_s: values(|run| run.duration_s),
+        carbon_g: grams.and_then(|grams| Summary::of(&grams)),
+        low_j: runs.iter().map(|run| run.low_j).sum(),
+        high_j: runs.iter().map(|run| run.high_j).sum(),
+        carbon,
+        co2_eq_emissions,
+        phases,
+        stages,
+        sensitivity,
+        layers: layer_rows(&study),
+        hardware,
+        software,
+        meters,
+        jouletree,
+        runs,
+        warnings,
+    })
+}
+
+impl RunRow {
+    fn of(folder: &RunFolder, record: &Record, all: &BTreeMap<String, String>, differing: &[String]) -> RunRow {
+        let (low, high) = record.parts.bounds();
+        let impact = record.impact();
+        let name = folder.path().file_name().map(|name| name.to_string_lossy().into_owned());
+        let arguments = all.iter().filter(|(name, _)| differing.contains(name));
+        RunRow {
+            run: name.unwrap_or_else(|| folder.path().display().to_string()),
+            run_id: record.run_id.clone(),
+            arguments: arguments.map(|(name, value)| (name.clone(), value.clone())).collect(),
+            duration_s: record.seconds(),
+            energy_j: impact.it_energy.0,
+            low_j: low.0,
+            high_j: high.0,
+            kind: record.parts.kind(),
+            carbon_g: impact.carbon_g,
+        }
+    }
+}
+
+fn arguments_of(folder: &RunFolder) -> BTreeMap<String, String> {
+    folder.manifest().recording.as_ref().map(|recording| arguments(&recording.command)).unwrap_or_default()
+}
+
+fn carbon(records: &[Record], context: &Context, costs: &[Option<f64>]) -> Carbon {
+    let impacts: Vec<Impact> = records.iter().map(Record::impact).collect();
+    let bounds = |of: fn(&Record) -> Joules| -> Option<f64> {
+        let energy = records.iter().map(of).sum();
+        Impact::of(energy, context.facility, context.intensity.as_ref()).carbon_g
+    };
+    let cost = costs.iter().copied().sum::<Option<f64>>();
+    Carbon {
+        it_energy_kwh: impacts.iter().map(|impact| impact.it_energy.kilowatt_hours()).sum(),
+        pue: context.facility.pue,
+        energy_kwh: impacts.iter().map(|impact| impact.energy.kilowatt_hours()).sum(),
+        intensity: context.intensity.clone(),
+        carbon_g: impacts.iter().map(|impact| impact.carbon_g).sum(),
+        carbon_low_g: bounds(|record| record.parts.bounds().0),
+        carbon_high_g: bounds(|record| record.parts.bounds().1),
+        water_l: (context.facility.wue > 0.0).then(|| impacts.iter().map(|impact| impact.water_l).sum()),
+        embodied_g: records.iter().map(of_run::embodied_g).sum(),
+        currency: cost.map(|_| context.currency.clone()),
+        cost,
+    }
+}
+
+/// Steps by what they do, as sums over runs.
+fn phases(folders: &[RunFolder]) -> Result<Vec<PhaseRow>, CardError> {
+    let mut sums: Vec<PhaseRow> = Vec::new();
+    for folder in folders {
+        let program = folder.read_program()?;
+        for row in Told::new(&program, folder.read_power()?).phases() {
+            match sums.iter_mut().find(|sum| (&sum.phase, &sum.function) == (&row.phase, &row.function)) {
+                None => sums.push(row),
+                Some(sum) => {
+                    sum.steps += row.steps;
+                    sum.recorded += row.recorded;
+                    sum.recorded_j += row.recorded_j;
+                    sum.processes = sum.processes.max(row.processes);
+                    sum.energy_j += row.energy_j;
+                    sum.seconds += row.seconds;
+                    sum.samples = sum.samples.zip(row.samples).map(|(one, other)| one + other);
+                    sum.kind = sum.kind.max(row.kind);
+                }
+            }
+        }
+    }
+    for sum in &mut sums {
+        sum.factor = (sum.recorded_j > 0.0).then(|| sum.energy_j / sum.recorded_j);
+        sum.step_j = sum.energy_j / sum.steps.max(1) as f64;
+        sum.sample_j = sum.samples.filter(|samples| *samples > 0).map(|samples| sum.energy_j / samples as f64);
+    }
+    Ok(sums)
+}
+
+/// Stages that programs told, as sums over runs.
+fn stage_sums(folders: &[RunFolder]) -> Result<Vec<StageSum>, CardError> {
+    let mut sums: Vec<StageSum> = Vec::new();
+    for folder in folders {
+        let footprint = match folder.read_footprint() {
+            Ok(footprint) => footprint,
+            Err(RunError::OnlyRecorded(_)) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        for StageRow { stage, energy_j, .. } in stages(&footprint) {
+            match sums.iter_mut().find(|sum| sum.stage == stage) {
+                Some(sum) => sum.energy_j += energy_j,
+                None => sums.push(StageSum { stage, energy_j }),
+            }
+        }
+    }
+    Ok(sums)
+}
+
+/// For each argument that differs, the runs by its value.
+fn sensitivity(runs: &[RunRow], differing: &[String]) -> Vec<Sensitivity> {
+    let mut rows = Vec::new();
+    for argument in differing {
+        let values: BTreeSet<Option<&String>> = runs.iter().map(|run| run.arguments.get(argument)).collect();
+        for value in values {
+            let with: Vec<&RunRow> = runs.iter().filter(|run| run.arguments.get(argument) == value).collect();
+            let summary =
+                |of: fn(&RunRow) -> f64| Summary::of(&with.iter().map(|run| of(run)).collect::<Vec<_>>());
+            rows.push(Sensitivity {
+                argument: argument.clone(),
+                value: value.cloned(),
+                runs: with.len(),
+                energy_j: summary(|run| run.energy_j),
+                time_s: summary(|run| run.duration_s),
+            });
+        }
+    }
+    rows
+}
+
+fn layer_rows(study: &Study) -> Vec<LayerRow> {
+    let whole = study.tree.energy.0;
+    let row = |layer: super::layers::Layer| LayerRow {
+        share: if whole > 0.0 { layer.energy.0 / whole } else { 0.0 },
+        deviation_j: study.deviation_of(&layer.path).filter(|_| !layer.is_own).map(|deviation| deviation.0),
+        path: layer.path,
+        is_own: layer.is_own,
+        energy_j: layer.energy.0,
+    };
+    layers(&study.tree).into_iter().map(row).collect()
+}
+
+/// The machine; of several different ones all are named.
+fn hardware<'a>(machines: impl Iterator<Item = &'a Machine>) -> Hardware {
+    let machines: Vec<&Machine> = machines.collect();
+    let mut names: Vec<&str> = machines.iter().map(|machine| machine.cpu_model.as_str()).collect();
+    names.retain(|name| !name.is_empty());
+    names.dedup();
+    let first = machines.first();
+    Hardware {
+        cpu: (!names.is_empty()).then(|| names.join("; ")),
+        threads: first.and_then(|machine| machine.threads),
+        memory_gib: first.and_then(|machine| machine.memory_gib),
+        gpus: first.map(|machine| machine.gpus.clone()).unwrap_or_default(),
+    }
+}
+
+fn software(folders: &[RunFolder], records: &[Record]) -> Software {
+    let processes = folders.iter().flat_map(|folder| &folder.manifest().processes);
+    let mut python: Vec<&str> = Vec::new();
+    let mut frameworks = BTreeMap::new();
+    for process in processes {
+        if !process.python.is_empty() && !python.contains(&process.python.as_str()) {
+            python.push(&process.python);
+        }
+        frameworks.extend(process.frameworks.clone());
+    }
+    let os = records.first().map(|record| record.machine.os.clone()).filter(|os| !os.is_empty());
+    Software { os, python: (!python.is_empty()).then(|| python.join(", ")), frameworks }
+}
+
+/// What metered the runs, and of which kind that is.
+fn meters(folders: &[RunFolder]) -> Vec<String> {
+    let mut meters = Vec::new();
+    for folder in folders {
+        let manifest = folder.manifest();
+        let sensors = manifest.recording.iter().flat_map(|recording| &recording.sensors);
+        let sensors = sensors.filter(|sensor| sensor.domain.is_none());
+        for sensor in sensors.map(|sensor| format!("{} by {} ({})", sensor.device, sensor.source, sensor.kind)) {
+            if !meters.contains(&sensor) {
+                meters.push(sensor);
+            }
+        }
+    }
+    meters
+}
+
+/// `Belgium (gcp/europe-west1)`, `California, United States`, `Italy`.
+fn location(place: &Place) -> Option<String> {
+    let country = place.country().map(|country| country.name.clone());
+    let cloud = place.cloud.map(|cloud| match cloud.region {
+        Some(region) => region.zone(),
+        None => cloud.provider.to_owned(),
+    });
+    match (place.grid, country, cloud) {
+        (Some(grid), Some(country), _) => Some(format!("{}, {country}", grid.name)),
+        (None, Some(country), Some(cloud)) => Some(format!("{country} ({cloud})")),
+        (_, country, cloud) => country.or(cloud),
+    }
+}
+
+/// `2 x NVIDIA A100; Intel Xeon`.
+fn hardware_used(hardware: &Hardware) -> Option<String> {
+    let gpus = hardware.gpus.first().map(|first| format!("{} x {first}", hardware.gpus.len()));
+    let parts: Vec<String> = gpus.into_iter().chain(hardware.cpu.clone()).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// `jouletree 0.1.0: measured energy of 3 runs, 331 g/kWh (ITA 2023, …)`.
+fn source(carbon: &Carbon, runs: usize) -> String {
+    let runs = if runs == 1 { "one run".to_owned() } else { format!("{runs} runs together") };
+    let intensity = carbon.intensity.as_ref().map(|intensity| format!(", {intensity}")).unwrap_or_default();
+    let pue = if carbon.pue == 1.0 { String::new() } else { format!(", PUE {}", carbon.pue) };
+    format!("jouletree {}: {runs}{intensity}{pue}", env!("CARGO_PKG_VERSION"))
+}
