@@ -112,6 +112,21 @@ fn instructions_without_a_name_belong_to_what_uses_them() {
 }
 
 #[test]
+fn a_copy_of_a_weight_belongs_to_the_layer_that_needs_it_first() {
+    let found = module([computation(
+        1,
+        [
+            line(1, "weight", "parameter", &[8]).from("weight"),
+            line(2, "copy.1", "copy", &[8]).takes(&[1]),
+            line(3, "forward", "dot", &[8]).takes(&[2]).from("jit(f)/jvp(a)/dense/dot_general"),
+            line(4, "gradient", "dot", &[8]).takes(&[2]).from("jit(f)/transpose(jvp(a))/dense/dot_general"),
+            line(5, "update", "add", &[8]).takes(&[2]).from("jit(f)/optimizer/add"),
+        ],
+    )]);
+    assert_eq!(single(&found, "copy.1"), Op::new("a/dense/copy", "copy", "copy.1", Pass::Forward));
+}
+
+#[test]
 fn what_xla_expands_belongs_to_the_layer_it_is_expanded_for() {
     // The gradient of a maximum over windows, as XLA expands it on processors: positions, the position of each maximum,
     // a scatter. Only the last has a name; the first takes what `conv` made.
