@@ -2,11 +2,12 @@
 //! recognised.
 //!
 //! A value is a secret by its name (`--api-key X`, `API_KEY=X`, `?token=X`, `Authorization: X`), by its place (the
-//! password in `scheme://user:password@host`) or by its form (`ghp_…`, `AKIA…`). Everything else stays as it is: a name
+//! password in `scheme://user:password@host` or `--user name:password`; `program` knows more) or by its form (`ghp_…`, `AKIA…`). Everything else stays as it is: a name
 //! is judged word by word, so that `--tokenizer`, `--max-tokens`, `--pad-token` and `--num-keys` name no secrets.
 
 mod form;
 mod name;
+mod program;
 
 use form::without_credentials;
 use name::{is_flag, names_secret};
@@ -18,11 +19,19 @@ pub const REDACTED: &str = "REDACTED";
 pub fn redacted<S: AsRef<str>>(words: &[S]) -> Vec<String> {
     let mut result = Vec::with_capacity(words.len());
     let mut is_expected = false;
+    let mut before: Option<&str> = None;
+    let mut programs = program::Programs::default();
     for word in words {
         let word = word.as_ref();
         let is_value = is_expected && !is_option(word);
         is_expected = option_name(word).is_some_and(|name| names_secret(name) && !is_flag(name));
-        result.push(if is_value && !is_plain(word) { REDACTED.to_owned() } else { of_word(word) });
+        result.push(match programs.redacted(before, word) {
+            Some(known) => known,
+            None if is_value && !is_plain(word) => REDACTED.to_owned(),
+            None => of_word(word),
+        });
+        programs.meet(word);
+        before = Some(word);
     }
     result
 }

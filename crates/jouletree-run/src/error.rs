@@ -70,6 +70,14 @@ pub enum RunError {
         /// The process that records.
         pid: u32,
     },
+    /// A recording whose folder was removed while it went on.
+    #[error("{}: the folder of the recording is gone, and the recording with it", .path.display())]
+    Gone {
+        /// The folder.
+        path: PathBuf,
+        /// What went wrong because of it.
+        source: Box<RunError>,
+    },
     /// A recording that cannot become tables now, most often for want of room.
     #[error(
         "{}: the recording is kept, but could not be finished; make room on the disk and run: jouletree show {}",
@@ -97,6 +105,14 @@ pub enum RunError {
     /// A power file that cannot be used.
     #[error(transparent)]
     Power(#[from] PowerError),
+}
+
+impl RunError {
+    /// Why a recording is not finished: its journal is kept where its folder is still there.
+    pub(crate) fn unfinished(folder: &Path, source: RunError) -> RunError {
+        let (path, source) = (folder.to_owned(), Box::new(source));
+        if folder.exists() { RunError::Unfinished { path, source } } else { RunError::Gone { path, source } }
+    }
 }
 
 impl RunError {

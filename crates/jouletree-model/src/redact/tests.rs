@@ -45,6 +45,16 @@ fn secrets_go_and_everything_else_stays() {
             "python|-c|login(token=\"REDACTED\", user='b'); wandb.login(key=REDACTED)",
         ),
         ("x|--config|{\"api_key\": \"abc\", \"lr\": 0.1}", "x|--config|{\"api_key\": \"REDACTED\", \"lr\": 0.1}"),
+        ("curl|-u|bob:hunter2|https://h/", "curl|-u|bob:REDACTED|https://h/"),
+        ("curl|--user|bob:hunter2", "curl|--user|bob:REDACTED"),
+        ("docker|run|--user|1000:1000|-p|8080:80|image", ""),
+        ("sshpass|-p|hunter2|ssh|host", "sshpass|-p|REDACTED|ssh|host"),
+        ("/usr/bin/mysql|-phunter2|db", "/usr/bin/mysql|-pREDACTED|db"),
+        ("mysql|-p|db", ""),
+        ("x|--pass|hunter2|--pat|abc", "x|--pass|REDACTED|--pat|REDACTED"),
+        ("ffmpeg|--pass|2|-u|bob|-p|3", ""),
+        ("wandb|login|0123456789abcdef0123456789abcdef01234567", "wandb|login|REDACTED"),
+        ("git|checkout|0123456789abcdef0123456789abcdef01234567", ""),
         // Names that only look like it.
         (
             "x|--tokenizer|bert|--max-tokens|512|--max_new_tokens=7|--num-keys|4|--pad-token|[PAD]|--eos_token=</s>",

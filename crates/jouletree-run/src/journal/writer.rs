@@ -113,7 +113,7 @@ impl JournalWriter {
         let (written, waiting) = (self.samples.written(), self.samples.waiting() as u64);
         let written = EndingRecord::of(ending, exit, written, waiting).write(&self.run);
         let settled = flushed.and(written).and_then(|()| settle(&self.run));
-        settled.map_err(|source| RunError::Unfinished { path: self.run.clone(), source: Box::new(source) })
+        settled.map_err(|source| RunError::unfinished(&self.run, source))
     }
 
     fn flush_all(&mut self) -> Result<(), RunError> {

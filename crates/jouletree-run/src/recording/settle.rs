@@ -33,7 +33,7 @@ pub fn recover(path: &Path) -> Result<RunFolder, RunError> {
         // Somebody else was faster.
         return RunFolder::open_whole(path);
     }
-    settle(path).map_err(|source| RunError::Unfinished { path: path.to_owned(), source: Box::new(source) })
+    settle(path).map_err(|source| RunError::unfinished(path, source))
 }
 
 /// The same for a recording that this process holds.

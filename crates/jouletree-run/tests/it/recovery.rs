@@ -210,6 +210,22 @@ impl Drop for Disk {
 }
 
 #[test]
+fn a_folder_that_was_removed_is_not_said_to_be_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let sensors = sensors();
+    let header = header(&sensors);
+    let mut writer = jouletree_run::JournalWriter::create(&run, &header).unwrap();
+    for batch in &batches(5, 3, anchor(&header)) {
+        writer.append(batch).unwrap();
+    }
+    fs::remove_dir_all(&run).unwrap();
+    let error = writer.finish(&ending(&sensors), None).unwrap_err();
+    assert!(matches!(error, RunError::Gone { .. }), "{error}");
+    assert!(!run.exists() && !error.to_string().contains("kept"), "{error}");
+}
+
+#[test]
 fn a_full_disk_costs_what_does_not_fit_and_nothing_else() {
     let Some(disk) = Disk::of("size=160k") else {
         println!("skipped: a file system cannot be mounted here");
