@@ -5,6 +5,7 @@ pub mod cache;
 pub mod called;
 pub mod calls;
 pub mod daemon_place;
+pub mod diagnosis;
 pub mod gather;
 pub mod launch;
 mod left;

@@ -6,3 +6,4 @@ pub mod colour;
 pub mod columns;
 pub mod markdown;
 pub mod page;
+pub mod paragraph;

@@ -63,7 +63,7 @@ pub fn run(arguments: &DetectArgs) -> Result<Outcome> {
     let host = HostFacts::of(&sources.roots);
     let machine = of_run::machine(&host);
     let inventory = Inventory::take(&sources);
-    let sensors = crate::doctor::sensors(&inventory);
+    let sensors = jouletree_session::diagnosis::sensors(&inventory);
     // Those that a driver lists, whether they tell their power or not; where there is no driver, its name is all there is.
     let gpus =
         sensors.iter().filter(|sensor| sensor.device.class() == DeviceClass::Gpu && sensor.domain.is_none());

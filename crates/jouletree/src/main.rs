@@ -27,6 +27,7 @@ mod daemon;
 mod daemon_args;
 mod detect;
 mod doctor;
+mod doctor_text;
 mod estimate;
 mod evaluate;
 mod export;

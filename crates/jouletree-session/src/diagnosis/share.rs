@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use jouletree_host::Roots;
 use jouletree_meter::share::{Tree, TreeTime};
 
-use super::diagnosis::{ProcessShare, RefusedRow};
+use super::{ProcessShare, RefusedRow};
 
 /// A process that waits for input that never comes, and ends with this one.
 struct Waiting(Child);
@@ -19,7 +19,7 @@ impl Drop for Waiting {
 }
 
 /// What works here, and what refuses the better sources.
-pub fn tried(roots: &Roots) -> ProcessShare {
+pub(super) fn tried(roots: &Roots) -> ProcessShare {
     let waiting = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let waiting = match waiting {
         Ok(child) => Waiting(child),

@@ -1,23 +1,4 @@
-//! Text for a terminal: names, paragraphs, commands that can be copied.
-
-use jouletree_model::Device;
-
-/// `cpu:0`, with its host only where it is named.
-pub fn short(device: &Device) -> String {
-    match device.is_on_unnamed_host() {
-        true => format!("{}:{}", device.class(), device.index()),
-        false => device.to_string(),
-    }
-}
-
-/// How the sampler gets real-time scheduling.
-pub fn realtime_remedy() -> String {
-    "let this program alone do so:\n    \
-     sudo setcap cap_dac_read_search,cap_perfmon,cap_sys_nice+ep \"$(command -v jouletree)\"\n\
-     or this user, from the next log-in on:\n    \
-     echo \"$USER - rtprio 1\" | sudo tee /etc/security/limits.d/60-jouletree.conf"
-        .to_owned()
-}
+//! Paragraphs of a width, and commands in them that can be copied.
 
 /// A name or number and what is said of it; what does not fit on its line stands deeper.
 pub fn entry(lead: &str, text: &str, indent: usize, width: usize) -> String {

@@ -1,9 +1,9 @@
 //! The diagnosis for people: a table of sensors, what keeps those from being used that are not, and a last sentence.
 
 use jouletree_model::{Nanos, Watts};
+use jouletree_session::diagnosis::{Diagnosis, SensorRow, short};
+use jouletree_table::paragraph::{entry, paragraph};
 
-use super::diagnosis::{Diagnosis, SensorRow};
-use super::words::{entry, paragraph, short};
 use crate::columns::{Columns, Keep};
 use crate::page::stdout_width;
 

@@ -5,13 +5,13 @@ use std::os::unix::net::UnixStream;
 
 use jouletree_daemon::SocketPlace;
 
-use super::diagnosis::DaemonRow;
+use super::DaemonRow;
 
 /// Where the daemon listens unless it is told otherwise.
 const SOCKET: &str = SocketPlace::PATH;
 
 /// Knocks at its door, and leaves again.
-pub fn looked_at() -> DaemonRow {
+pub(super) fn looked_at() -> DaemonRow {
     let (reason, remedy) = match UnixStream::connect(SOCKET) {
         Ok(_) => return DaemonRow { socket: SOCKET, reachable: true, reason: None, remedy: None },
         Err(error) => match error.kind() {

@@ -1,14 +1,24 @@
-//! Everything the doctor says, as it is written for programs.
+//! What can be measured on this machine, what not, why, and the command that would change it.
 
-use jouletree_meter::inventory::{self, Inventory};
+mod daemon;
+mod share;
+
+use anyhow::Result;
+use jouletree_meter::inventory::{self, Inventory, energy_filter, unsupported, watts};
+use jouletree_meter::sampler::realtime_class;
 use jouletree_meter::{Found, Unusable};
-use jouletree_model::{Device, Kind, Watts};
+use jouletree_model::sampling::Class;
+use jouletree_model::{Device, Kind, Nanos, Watts};
 use serde::Serialize;
 
-use super::words::short;
+use crate::meters::MeterOptions;
+
+/// How long the power that is shown is averaged over.
+const A_WHILE: Nanos = Nanos(1_000_000_000);
 
 /// Everything there is to say about a machine.
 #[derive(Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct Diagnosis {
     pub sensors: Vec<SensorRow>,
     pub absent: Vec<AbsentRow>,
@@ -23,6 +33,7 @@ pub struct Diagnosis {
 
 /// A sensor, usable or not.
 #[derive(Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct SensorRow {
     pub device: Device,
     pub domain: Option<String>,
@@ -37,13 +48,16 @@ pub struct SensorRow {
 
 /// A source that has nothing here.
 #[derive(Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct AbsentRow {
     pub source: &'static str,
     pub reason: String,
     pub remedy: Option<String>,
 }
 
+/// A system on which nothing is measured.
 #[derive(Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct UnsupportedRow {
     pub platform: &'static str,
     pub needed: &'static str,
@@ -51,6 +65,7 @@ pub struct UnsupportedRow {
 
 /// Where the processor time of a process tree would come from.
 #[derive(Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct ProcessShare {
     pub source: Option<String>,
     pub step_s: Option<f64>,
@@ -59,20 +74,25 @@ pub struct ProcessShare {
 
 /// A better source that is refused.
 #[derive(Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct RefusedRow {
     pub source: String,
     pub reason: String,
     pub remedy: Option<String>,
 }
 
+/// Whether samples may be taken on time.
 #[derive(Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct Realtime {
     pub permitted: bool,
     pub reason: Option<String>,
     pub remedy: Option<String>,
 }
 
+/// The daemon of this machine.
 #[derive(Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct DaemonRow {
     pub socket: &'static str,
     pub reachable: bool,
@@ -82,6 +102,7 @@ pub struct DaemonRow {
 
 /// The kind of number that a device gets.
 #[derive(Serialize)]
+#[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct DeviceRow {
     pub device: Device,
     pub kind: Kind,
@@ -94,8 +115,28 @@ impl From<inventory::Unsupported> for UnsupportedRow {
 }
 
 impl Diagnosis {
+    /// Looks at everything; takes a second. The second result is whether this is what the user requires.
+    pub fn take(options: &MeterOptions) -> (Diagnosis, Result<()>) {
+        let sources = options.sources();
+        let inventory = Inventory::take(&sources);
+        let required = options.check(&inventory);
+        let mut diagnosis = Diagnosis {
+            sensors: sensors(&inventory),
+            absent: absent(&inventory),
+            unsupported: unsupported(&sources.roots).filter(|_| !is_metered(&inventory)).map(Into::into),
+            process_share: share::tried(&sources.roots),
+            realtime: realtime(),
+            energy_filter: energy_filter(&sources.roots),
+            daemon: daemon::looked_at(),
+            devices: devices(&inventory),
+            summary: summary(&inventory),
+        };
+        diagnosis.fill_in(&watts(inventory.into_sensors(), A_WHILE));
+        (diagnosis, required)
+    }
+
     /// Fills in what the usable sensors said, in their order; then puts sensors of one device together.
-    pub fn fill_in(&mut self, watts: &[Option<Watts>]) {
+    fn fill_in(&mut self, watts: &[Option<Watts>]) {
         let usable = self.sensors.iter_mut().filter(|sensor| sensor.usable);
         for (sensor, watts) in usable.zip(watts) {
             sensor.power_w = watts.map(|watts| watts.0);
@@ -104,6 +145,7 @@ impl Diagnosis {
     }
 }
 
+/// Every sensor, usable or not.
 pub fn sensors(inventory: &Inventory) -> Vec<SensorRow> {
     let row = |found: &Found| {
         let info = found.sensor.as_ref().map_or(&found.info, |sensor| sensor.info());
@@ -123,7 +165,7 @@ pub fn sensors(inventory: &Inventory) -> Vec<SensorRow> {
     inventory.found.iter().map(row).collect()
 }
 
-pub fn absent(inventory: &Inventory) -> Vec<AbsentRow> {
+fn absent(inventory: &Inventory) -> Vec<AbsentRow> {
     let row = |absent: &inventory::Absent| {
         let Unusable { reason, remedy } = absent.why.clone();
         AbsentRow { source: absent.source, reason, remedy }
@@ -132,12 +174,12 @@ pub fn absent(inventory: &Inventory) -> Vec<AbsentRow> {
 }
 
 /// Whether anything but the model is usable.
-pub fn is_metered(inventory: &Inventory) -> bool {
+fn is_metered(inventory: &Inventory) -> bool {
     inventory.found.iter().any(|found| found.sensor.is_ok() && found.info.kind != Kind::Estimated)
 }
 
 /// Each device of which there will be numbers, the nearest to a meter first.
-pub fn devices(inventory: &Inventory) -> Vec<DeviceRow> {
+fn devices(inventory: &Inventory) -> Vec<DeviceRow> {
     let whole = inventory.found.iter().filter(|found| found.sensor.is_ok() && found.info.domain.is_none());
     let mut devices: Vec<DeviceRow> = whole
         .map(|found| DeviceRow {
@@ -150,7 +192,7 @@ pub fn devices(inventory: &Inventory) -> Vec<DeviceRow> {
 }
 
 /// One sentence: what kind of numbers there will be.
-pub fn summary(inventory: &Inventory) -> String {
+fn summary(inventory: &Inventory) -> String {
     let devices = devices(inventory);
     let mut parts = Vec::new();
     for (kind, word) in [
@@ -168,4 +210,32 @@ pub fn summary(inventory: &Inventory) -> String {
         0 => "This machine gives no energy at all: there is no meter, and no load to estimate from.".to_owned(),
         _ => format!("This machine gives {}.", parts.join(", and ")),
     }
+}
+
+fn realtime() -> Realtime {
+    match realtime_class() {
+        Class::Fifo => Realtime { permitted: true, reason: None, remedy: None },
+        _ => Realtime {
+            permitted: false,
+            reason: Some("samples are late when the machine is busy".to_owned()),
+            remedy: Some(realtime_remedy()),
+        },
+    }
+}
+
+/// `cpu:0`, with its host only where it is named.
+pub fn short(device: &Device) -> String {
+    match device.is_on_unnamed_host() {
+        true => format!("{}:{}", device.class(), device.index()),
+        false => device.to_string(),
+    }
+}
+
+/// How the sampler gets real-time scheduling.
+fn realtime_remedy() -> String {
+    "let this program alone do so:\n    \
+     sudo setcap cap_dac_read_search,cap_perfmon,cap_sys_nice+ep \"$(command -v jouletree)\"\n\
+     or this user, from the next log-in on:\n    \
+     echo \"$USER - rtprio 1\" | sudo tee /etc/security/limits.d/60-jouletree.conf"
+        .to_owned()
 }
