@@ -100,6 +100,10 @@ bench-overhead: toolchain python ## Measure what recording costs a training step
 	$(CARGO) build --release --locked -p jouletree
 	@PYTHON='$(PYTHON)' JOULETREE_BINARY='$(abspath $(TARGET_DIR))/release/jouletree' $(PYTHON) benches/overhead/overhead.py $(BENCH)
 
+.PHONY: protocol
+protocol: toolchain ## Generate the code of the protocols after a change in proto/
+	@CARGO='$(CARGO)' TARGET_DIR='$(abspath $(TARGET_DIR))' tools/protocol.sh
+
 .PHONY: install
 install: toolchain ## Install the jouletree command for this user
 	$(CARGO) install --path crates/jouletree --locked
@@ -137,6 +141,7 @@ licences: toolchain python
 .PHONY: text
 text:
 	tools/check_text.sh
+	tools/protocol.sh --check
 
 .PHONY: sample
 sample: python

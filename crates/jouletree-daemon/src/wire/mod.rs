@@ -16,13 +16,13 @@ pub use info::{ending, ending_from, sensor, sensor_from, stats, stats_from};
 /// The messages of `jouletree.v1`.
 #[allow(missing_docs, clippy::all, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 pub mod v1 {
-    tonic::include_proto!("jouletree.v1");
+    include!("generated/jouletree.v1.rs");
 }
 
 /// The messages of the published Smaragdine daemon.
 #[allow(missing_docs, clippy::all, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 pub mod smaragdine {
-    tonic::include_proto!("smaragdine.protos.sample");
+    include!("generated/smaragdine.protos.sample.rs");
 }
 
 /// A message that cannot be understood.

@@ -5,7 +5,7 @@ mod lines;
 use anyhow::Result;
 use clap::Args;
 
-pub use jouletree_carbon::estimate::{Answer, Line, Question, QuestionError, Region, lines};
+use jouletree_carbon::estimate::{self, Question};
 
 use crate::carbon::{CarbonArgs, WHERE};
 use crate::cli::Format;
@@ -70,7 +70,7 @@ pub fn run(arguments: &ImpactArgs) -> Result<Outcome> {
     let answer = question.answer(&arguments.carbon.context()?)?;
     print(&match arguments.format {
         Format::Json => json::written(&answer)?,
-        Format::Csv if answer.regions.is_empty() => tables::csv(&lines(&answer))?,
+        Format::Csv if answer.regions.is_empty() => tables::csv(&estimate::lines(&answer))?,
         Format::Csv => tables::csv(&answer.regions)?,
         format => lines::page(&answer).written(look(format).unwrap_or(Look::Markdown)),
     })?;

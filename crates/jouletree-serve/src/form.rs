@@ -5,7 +5,7 @@ use jouletree_carbon::settings::{Key, Layer, Settings, SettingsError};
 use jouletree_carbon::{Context, ContextError, FacilityError, HardwareError, PlaceError};
 use serde::Serialize;
 
-use crate::estimate::impact::{Answer, Question, QuestionError};
+use jouletree_carbon::estimate::{Answer, Question, QuestionError};
 
 /// A field: its name in the address, and the flag of `estimate impact` that means the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Regions of clouds compared: a list whose bars are drawn here, so that it needs no script and no other file.
 
 use super::html::escaped;
-use crate::carbon;
-use crate::estimate::impact::Region;
+use jouletree_carbon::amounts;
+use jouletree_carbon::estimate::Region;
 
 /// The list, the fewest grams first.
 pub fn chart(regions: &[Region]) -> String {
@@ -17,7 +17,7 @@ fn bar(region: &Region, most: f64) -> String {
     let percent = if most > 0.0 { 100.0 * grams / most } else { 0.0 };
     let here = if region.is_here { " class=\"here\" aria-current=\"true\"" } else { "" };
     let place = if region.name.is_empty() { region.country } else { region.name };
-    let figure = region.carbon_g.map_or("unknown".to_owned(), carbon::grams);
+    let figure = region.carbon_g.map_or("unknown".to_owned(), amounts::grams);
     let intensity = region.g_per_kwh.map(|amount| format!("{amount:.0} g/kWh")).unwrap_or_default();
     let year = region.year.map(|year| format!("{year}, ")).unwrap_or_default();
     let source = region.source.as_deref().map(|source| format!("{year}{source}")).unwrap_or_default();

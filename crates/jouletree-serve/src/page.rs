@@ -7,8 +7,8 @@ use jouletree_carbon::tables::{ACCELERATORS, COUNTRIES, CloudRegion, Country, Gr
 use super::form::{Form, OF_PROVIDER, Problem};
 use super::html::{escaped, in_query, shell_word};
 use super::regions;
-use crate::carbon;
-use crate::estimate::impact::{Answer, lines};
+use jouletree_carbon::amounts;
+use jouletree_carbon::estimate::{Answer, Line, lines};
 
 type Outcome = Result<Answer, Vec<Problem>>;
 
@@ -178,12 +178,12 @@ fn result(form: &Form, answer: &Answer) -> String {
             escaped(&value)
         )
     };
-    let mut cards = card("energy", "energy", carbon::kilowatt_hours(answer.energy_kwh));
-    cards += &card("carbon", "carbon", answer.carbon_g.map_or("unknown".to_owned(), carbon::grams));
+    let mut cards = card("energy", "energy", amounts::kilowatt_hours(answer.energy_kwh));
+    cards += &card("carbon", "carbon", answer.carbon_g.map_or("unknown".to_owned(), amounts::grams));
     if let (Some(cost), Some(currency)) = (answer.cost, &answer.currency) {
         cards += &card("cost", "cost", format!("{cost:.2} {currency}"));
     }
-    let line = |line: crate::estimate::impact::Line| {
+    let line = |line: Line| {
         format!(
             "<tr><th scope=\"row\">{}</th><td class=\"amount\">{}</td><td class=\"how\">{}</td></tr>\n",
             escaped(line.line),
