@@ -1,13 +1,13 @@
 //! Accounting: traces and power in, a conserved footprint out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use jouletree_model::{
-    Device, DeviceEnergy, EnergySeries, Footprint, Joules, Kind, Lane, Nanos, OpEnergy, OpId, PartCharge,
-    PowerSpan, StageEnergy, Step, StepEnergy, TimeRange, Timeline, Trace, Warning,
+    Device, DeviceEnergy, EnergySeries, Footprint, Joules, Kind, Lane, MeteredSeries, Nanos, OpEnergy, OpId,
+    PartCharge, PowerSpan, StageEnergy, Step, StepEnergy, TimeRange, Timeline, Trace, Warning,
 };
 
 use crate::Attribution;
@@ -30,6 +30,21 @@ pub enum Semantics {
     Paper,
 }
 
+impl Semantics {
+    /// Its name in manifests and on command lines.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Semantics::Exact => "exact",
+            Semantics::Paper => "paper",
+        }
+    }
+
+    /// The semantics that a manifest names; anything else is exact.
+    pub fn named(name: &str) -> Semantics {
+        if name == Semantics::Paper.as_str() { Semantics::Paper } else { Semantics::Exact }
+    }
+}
+
 /// The energy of one device and how it came to be known.
 #[derive(Debug, Clone, Copy)]
 pub struct Metered<'a> {
@@ -39,6 +54,31 @@ pub struct Metered<'a> {
     pub kind: Kind,
     /// The energy over time.
     pub series: &'a EnergySeries,
+}
+
+impl<'a> Metered<'a> {
+    /// The devices among what meters counted. A domain is a part of its device and adds nothing to it.
+    pub fn devices(power: &'a [MeteredSeries]) -> Vec<Metered<'a>> {
+        let devices = power.iter().filter(|metered| metered.domain.is_none());
+        let metered = |metered: &'a MeteredSeries| Metered {
+            device: &metered.device,
+            kind: metered.kind,
+            series: &metered.series,
+        };
+        devices.map(metered).collect()
+    }
+}
+
+/// Puts the trace on the host of the power, if the power is of one host that has a name and the trace names none.
+pub fn on_host_of(trace: Trace, power: &[MeteredSeries]) -> Trace {
+    let hosts: BTreeSet<&str> = power.iter().map(|metered| metered.device.host()).collect();
+    let is_unnamed = |device: &Device| device.is_on_unnamed_host();
+    let one =
+        power.first().map(|metered| &metered.device).filter(|device| hosts.len() == 1 && !is_unnamed(device));
+    match one {
+        Some(device) if trace.devices.iter().all(is_unnamed) => trace.on(device.host()),
+        _ => trace,
+    }
 }
 
 /// Why there is no footprint.

@@ -13,6 +13,7 @@ mod parts;
 mod reaccounted;
 mod study;
 mod told;
+mod warnings;
 
 pub use diagram::{Diagram, Flow, Heads, Part, Place, Route};
 pub use figures::{
@@ -25,3 +26,4 @@ pub use study::{
     DeviceTotal, Moment, PowerTrack, PowerView, Provenance, Ranked, StageTotal, StepView, Study, StudyError,
 };
 pub use told::{PhaseRow, StageRow, Told, WindowRow, stages};
+pub use warnings::{lasting_warnings, warnings};

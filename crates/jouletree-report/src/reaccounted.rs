@@ -36,16 +36,10 @@ pub fn footprint_by(
     let Some(asked) = asked.filter(|asked| asked.as_str() != recorded_attribution(accounting)) else {
         return Ok(run.read_footprint()?);
     };
-    let power = run.read_power()?;
-    let is_paper = accounting.semantics == "paper";
-    let power = accounted(power, accounting.energy);
+    let power = accounted(run.read_power()?, accounting.energy);
     if power.is_empty() {
         return Err(AttributionError::NoPower(run.path().display().to_string(), asked));
     }
-    let devices = power.iter().filter(|metered| metered.domain.is_none());
-    let metered: Vec<Metered<'_>> = devices
-        .map(|metered| Metered { device: &metered.device, kind: metered.kind, series: &metered.series })
-        .collect();
-    let semantics = if is_paper { Semantics::Paper } else { Semantics::Exact };
-    Ok(account_by(&run.read_trace(threads)?, &metered, semantics, asked)?)
+    let semantics = Semantics::named(&accounting.semantics);
+    Ok(account_by(&run.read_trace(threads)?, &Metered::devices(&power), semantics, asked)?)
 }

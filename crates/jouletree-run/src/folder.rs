@@ -4,11 +4,11 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use jouletree_model::{Calls, Census, DeviceTable, Footprint, Lane, ModelTree, Program, Trace};
+use jouletree_model::{Calls, Census, DeviceTable, Footprint, Lane, MeteredSeries, ModelTree, Program, Trace};
 
 use crate::journal::HEADER;
 use crate::manifest::{Accounting, Manifest, replace_json, write_json};
-use crate::power_parquet::{MeteredSeries, read_power_parquet, write_power_parquet};
+use crate::power_parquet::{read_power_parquet, write_power_parquet};
 use crate::recording::clear_journal;
 use crate::resources::{GpuBusy, Resources, read_gpu_busy, read_resources};
 use crate::{RunError, calls, events, files, footprint, ops, program, recover};

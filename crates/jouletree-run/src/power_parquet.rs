@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array, StringArray};
-use jouletree_model::{Device, EnergySeries, Joules, Kind, Nanos};
+use jouletree_model::{Device, EnergySeries, Joules, Kind, MeteredSeries, Nanos};
 
 use crate::RunError;
 use crate::table::{Column, Form, Rows, Table, TableWriter, names};
@@ -27,19 +27,6 @@ const GAP: i32 = 1;
 
 /// How many points are turned into columns at a time.
 const CHUNK: usize = 1 << 16;
-
-/// The energy one meter saw.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MeteredSeries {
-    /// The device it watches.
-    pub device: Device,
-    /// The part of the device it watches; `None` for the whole device.
-    pub domain: Option<String>,
-    /// How the numbers came to be.
-    pub kind: Kind,
-    /// The energy by time.
-    pub series: EnergySeries,
-}
 
 /// Writes series to a new file, where a row is a point. A series without points leaves nothing behind.
 pub fn write_power_parquet(path: &Path, power: &[MeteredSeries]) -> Result<(), RunError> {

@@ -1,11 +1,13 @@
 //! The life of a run and live sessions: meters are found and read, a program is launched and recorded, asks about windows
 //! of its own time, and leaves traces that are gathered. Nothing here knows command lines or tables.
 
+pub mod accounting;
 pub mod cache;
 pub mod called;
 pub mod calls;
 pub mod daemon_place;
 pub mod diagnosis;
+pub mod finish;
 pub mod gather;
 pub mod launch;
 mod left;

@@ -1,9 +1,10 @@
 //! `jouletree account`: traces and power in, a footprint out.
 
 use anyhow::Result;
-use jouletree_account::{Metered, Rule, Semantics, Tef, account_by, t2e, tensor_edges};
+use jouletree_account::{Rule, Semantics, Tef, t2e, tensor_edges};
 use jouletree_model::Nanos;
-use jouletree_run::{Accounting, EnergyOf, RunContents, RunFolder};
+use jouletree_run::EnergyOf;
+use jouletree_session::accounting::{Method, account};
 
 use crate::cli::{AccountArgs, By, EnergyArg, Format, RuleArg, SemanticsArg};
 use crate::page::Look;
@@ -17,37 +18,33 @@ pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
     let mut trace = inputs::traces(&arguments.input, false)?;
     timings.stage("read", Some(format!("{} events", trace.event_count())));
 
-    let rule = arguments.rule.map(Rule::from);
     let hold = Nanos((arguments.hold * 1e6).round() as i64);
-    let energy = arguments.energy.into();
-    let (power, warnings) = inputs::power(&arguments.power, &arguments.input.traces, rule, hold, energy)?;
-    trace = inputs::on_host_of(trace, &power);
+    let method = Method {
+        rule: arguments.rule.map(Rule::from),
+        hold: Some(hold),
+        semantics: arguments.semantics.into(),
+        energy: arguments.energy.into(),
+        attribution: arguments.attribution,
+    };
+    let (power, warnings) =
+        inputs::power(&arguments.power, &arguments.input.traces, method.rule, hold, method.energy)?;
     trace.warnings.extend(warnings);
     timings.stage("power", None);
 
-    let metered: Vec<Metered<'_>> = inputs::devices(&power).collect();
-    let footprint = account_by(&trace, &metered, arguments.semantics.into(), arguments.attribution)
+    let warnings = trace.warnings.clone();
+    let accounted = account(trace, power, method)
         // What is wrong with the input may be why.
-        .inspect_err(|_| print_warnings(&trace.warnings))?;
+        .inspect_err(|_| print_warnings(&warnings))?;
+    let footprint = &accounted.footprint;
     timings.stage("align", None);
 
-    let tef = Tef::from(&footprint);
+    let tef = Tef::from(footprint);
     let spreads = inputs::spreads(&arguments.power, &arguments.input.traces);
     let tree = t2e(&tef, &tensor_edges(&footprint.model)).bounded(&spreads);
     timings.stage("sum", Some(format!("{} operations", tef.entries().len())));
 
     if let Some(path) = &arguments.output {
-        let accounting = Accounting {
-            command: std::env::args().collect(),
-            power: arguments.power.iter().map(|path| path.display().to_string()).collect(),
-            rule: rule.map_or("by unit", Rule::as_str).to_owned(),
-            semantics: arguments.semantics.as_str().to_owned(),
-            energy,
-            attribution: Some(arguments.attribution.to_string()),
-            hold_ms: Some(arguments.hold),
-        };
-        let contents = RunContents { accounting, trace: &trace, power: &power, footprint: &footprint };
-        RunFolder::create(path, &contents)?;
+        accounted.create(path, arguments.power.iter().map(|path| path.display().to_string()).collect())?;
         if arguments.share {
             shared(path);
         }
@@ -55,17 +52,17 @@ pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
     }
 
     match arguments.view.format {
-        Format::Table => print(&show::report(&footprint, &spreads, &arguments.view).written(Look::of_stdout()))?,
-        Format::Markdown => print(&show::report(&footprint, &spreads, &arguments.view).written(Look::Markdown))?,
-        Format::Json => print(&json::everything(&footprint, &spreads, &tef, &tree)?)?,
-        Format::Csv => print(&show::view(&footprint, &spreads, By::Op, &arguments.view)?)?,
+        Format::Table => print(&show::report(footprint, &spreads, &arguments.view).written(Look::of_stdout()))?,
+        Format::Markdown => print(&show::report(footprint, &spreads, &arguments.view).written(Look::Markdown))?,
+        Format::Json => print(&json::everything(footprint, &spreads, &tef, &tree)?)?,
+        Format::Csv => print(&show::view(footprint, &spreads, By::Op, &arguments.view)?)?,
     }
     print_warnings(&footprint.warnings);
     if arguments.timings {
         timings.stage("print", None);
         timings.print();
     }
-    Ok(Outcome { warnings: footprint.warnings, strict: arguments.strict })
+    Ok(Outcome { warnings: accounted.footprint.warnings, strict: arguments.strict })
 }
 
 impl From<RuleArg> for Rule {
@@ -91,15 +88,6 @@ impl From<SemanticsArg> for Semantics {
         match semantics {
             SemanticsArg::Exact => Semantics::Exact,
             SemanticsArg::Paper => Semantics::Paper,
-        }
-    }
-}
-
-impl SemanticsArg {
-    fn as_str(self) -> &'static str {
-        match self {
-            SemanticsArg::Exact => "exact",
-            SemanticsArg::Paper => "paper",
         }
     }
 }

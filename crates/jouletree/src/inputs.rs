@@ -4,15 +4,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use jouletree_account::{Metered, Rule, Spreads, energy_series};
-use jouletree_model::{Device, Nanos, Trace, Warning};
+use jouletree_account::{Rule, Spreads, energy_series};
+use jouletree_model::{Nanos, Trace, Warning};
 use jouletree_run::{EnergyOf, MeteredSeries, PowerInput, RunFolder, accounted, read_power};
 use jouletree_trace::{Progress, ReadOptions, TraceError, find_traces, merge_with_model, read_model, read_trace};
 use rayon::prelude::*;
 
 use crate::cli::InputArgs;
 use crate::progress::ReadingBar;
-use crate::recorded;
 
 /// Reads traces, several at once, and makes one of them.
 pub fn traces(input: &InputArgs, census: bool) -> Result<Trace> {
@@ -57,26 +56,6 @@ fn files(paths: &[PathBuf]) -> Result<Vec<Input>> {
     Ok(files)
 }
 
-/// Names the machine on the trace's devices if the power names one and the trace none.
-pub fn on_host_of(trace: Trace, power: &[MeteredSeries]) -> Trace {
-    let hosts: BTreeSet<&str> = power.iter().map(|series| series.device.host()).collect();
-    let is_unnamed = |device: &Device| device.is_on_unnamed_host();
-    let one = power.first().map(|series| &series.device).filter(|device| hosts.len() == 1 && !is_unnamed(device));
-    match one {
-        Some(device) if trace.devices.iter().all(is_unnamed) => trace.on(device.host()),
-        _ => trace,
-    }
-}
-
-/// The devices as wholes.
-pub fn devices(power: &[MeteredSeries]) -> impl Iterator<Item = Metered<'_>> {
-    power.iter().filter(|series| series.domain.is_none()).map(|series| Metered {
-        device: &series.device,
-        kind: series.kind,
-        series: &series.series,
-    })
-}
-
 /// Reads one of them; `None` when it was found in a folder and holds nothing.
 fn one_trace(
     Input { path, is_named }: &Input,
@@ -109,7 +88,7 @@ pub fn power(
     for file in &files {
         let input = read_power(file)?;
         if file.is_dir() {
-            warnings.extend(recorded::lasting_warnings(&RunFolder::open(file)?));
+            warnings.extend(jouletree_report::lasting_warnings(&RunFolder::open(file)?));
         }
         for metered in metered(input, file, rule, hold, &mut warnings)? {
             let known =

@@ -49,7 +49,7 @@ fn tell(arguments: &RecordArgs, run: &RunFolder) {
         eprint!("{}", recorded::report(recording).written(Look::of_stderr()));
         eprintln!("kept in {}", run.path().display());
     }
-    print_warnings(&recorded::warnings(run));
+    print_warnings(&jouletree_report::warnings(run));
 }
 
 fn say(arguments: &RecordArgs, text: impl FnOnce() -> String) {

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use jiff::Timestamp;
-use jouletree_model::{Interval, Joules, Kind, Nanos, Spread, Warning};
+use jouletree_model::{Interval, Joules, Kind, Nanos, Spread};
 use jouletree_run::{Balance, Exit, Recording, RunError, RunFolder};
 
 use crate::cell::Cell;
@@ -11,11 +11,6 @@ use crate::columns::{Columns, Keep};
 use crate::numbers::{energy_cell, kind_cell, percent, share};
 use crate::page::{Look, Page};
 use crate::{Outcome, colour, json, print, print_warnings, recorded_json, tables};
-
-/// So many incidents are printed; all that are kept are in the JSON.
-const MOST_INCIDENTS: usize = 10;
-/// The word of the incident that sums up skipped readings.
-const LATE: &str = "late";
 
 /// Shows a recording that has not been accounted.
 pub fn run(run: &RunFolder, recording: &Recording, arguments: &ShowArgs) -> Result<Outcome> {
@@ -29,7 +24,7 @@ pub fn run(run: &RunFolder, recording: &Recording, arguments: &ShowArgs) -> Resu
         Format::Csv => tables::csv(&recorded_json::device_rows(recording))?,
     };
     print(&text)?;
-    let warnings = lasting_warnings(run);
+    let warnings = jouletree_report::lasting_warnings(run);
     print_warnings(&warnings);
     Ok(Outcome { warnings, strict: false })
 }
@@ -42,38 +37,6 @@ pub fn report(recording: &Recording) -> Page {
     page.table(devices(recording));
     page.words(monitor(recording));
     page
-}
-
-/// What a person should know about a run's recording: what was wrong with it, what happened, what limits its numbers.
-pub fn warnings(run: &RunFolder) -> Vec<Warning> {
-    let Some(recording) = &run.manifest().recording else { return Vec::new() };
-    let about = "the recording";
-    let mut warnings = run.manifest().warnings.clone();
-    for incident in recording.incidents.iter().take(MOST_INCIDENTS) {
-        let device = incident.device.as_ref().map_or(about.to_owned(), |device| match &incident.domain {
-            Some(domain) => format!("{device} {domain}"),
-            None => device.to_string(),
-        });
-        let warning = Warning::new(device, incident.message.as_str());
-        let after = Nanos(incident.t_ns) - Nanos(recording.began_ns);
-        // Skipped readings are summed up, and at no time in particular.
-        let is_sum = incident.kind == LATE;
-        warnings.push(if is_sum { warning } else { warning.at(format!("after {after}")) });
-    }
-    let more = recording.incidents.len().saturating_sub(MOST_INCIDENTS) as u64 + recording.incidents_left_out;
-    if more > 0 {
-        warnings.push(Warning::new(about, format!("{more} more incidents are in `show --format json`")));
-    }
-    warnings.extend(recording.remarks.iter().map(|remark| Warning::new(about, remark.as_str())));
-    warnings
-}
-
-/// The same for those who look again: what was said at the end of the recording and changes no number is left out.
-pub fn lasting_warnings(run: &RunFolder) -> Vec<Warning> {
-    let incidents = run.manifest().recording.iter().flat_map(|recording| &recording.incidents);
-    let late: Vec<&str> =
-        incidents.filter(|incident| incident.kind == LATE).map(|it| it.message.as_str()).collect();
-    warnings(run).into_iter().filter(|warning| !late.contains(&warning.message.as_str())).collect()
 }
 
 /// How long something is known about a device.

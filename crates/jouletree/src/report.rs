@@ -11,6 +11,7 @@ use jouletree_account::Attribution;
 use jouletree_model::Pass;
 use jouletree_report::{FigureChoice, FigureFormat, Figures, Study, page};
 use jouletree_run::{RunFolder, read_file};
+use jouletree_session::finish::Finished;
 
 use crate::partial::Partial;
 use crate::{Outcome, run};
@@ -108,10 +109,11 @@ pub fn run(arguments: &ReportArgs) -> Result<Outcome> {
     Ok(Outcome { warnings: study.warnings, strict: false })
 }
 
-/// Writes the page of a run into its folder.
-pub fn write_for(run: RunFolder) -> Result<()> {
-    let page = run.path().join(NAME);
-    write(&Study::read(vec![run], rayon::current_num_threads())?, &page, false)
+/// Writes the page of a run into its folder, from what is in memory.
+pub fn write_for(finished: &Finished) -> Result<()> {
+    let Finished { run, power, accounted } = finished;
+    let study = Study::of_run(run, &accounted.footprint, power, &accounted.trace);
+    write(&study, &run.path().join(NAME), false)
 }
 
 /// Writes the page of a study; replaces an earlier page, and nothing else.

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow, bail};
 use jouletree_account::{Folding, Spreads, Tef, TefEntry, TensorEdge, t2e, tensor_edges};
-use jouletree_model::{Footprint, Pass};
+use jouletree_model::{Footprint, MeteredSeries, Pass};
 use jouletree_report::{Told, footprint_by, parts, stages};
 use jouletree_run::RunFolder;
 
@@ -25,12 +25,14 @@ pub fn run(arguments: &ShowArgs) -> Result<Outcome> {
     }
     let footprint = footprint_by(&run, arguments.attribution, rayon::current_num_threads())?;
     let text = match (arguments.by, &run.manifest().recording, look(arguments.view.format)) {
-        (None, Some(_), Some(look)) if arguments.view.is_default() => run_report(&run, &footprint)?.written(look),
+        (None, Some(_), Some(look)) if arguments.view.is_default() => {
+            run_report(&run, &footprint, run.read_power()?)?.written(look)
+        }
         (by, ..) => run_view(&run, &footprint, by.unwrap_or(By::Layer), &arguments.view)?,
     };
     print(&text)?;
     let mut warnings = match run.manifest().recording {
-        Some(_) => recorded::lasting_warnings(&run),
+        Some(_) => jouletree_report::lasting_warnings(&run),
         None => footprint.warnings,
     };
     warnings.extend(steps::warnings(&run, arguments.view.all_steps)?);
@@ -48,7 +50,7 @@ pub fn look(format: Format) -> Option<Look> {
 }
 
 /// Everything about a run that was recorded here: power, steps, layers, operations, passes, stages, windows.
-pub fn run_report(run: &RunFolder, footprint: &Footprint) -> Result<Page> {
+pub fn run_report(run: &RunFolder, footprint: &Footprint, power: Vec<MeteredSeries>) -> Result<Page> {
     let view = ViewArgs::default();
     let Some(recording) = &run.manifest().recording else {
         return Ok(report(footprint, &Spreads::default(), &view));
@@ -56,7 +58,7 @@ pub fn run_report(run: &RunFolder, footprint: &Footprint) -> Result<Page> {
     let spreads = spreads(run);
     let numbers = Numbers::of(footprint, &spreads);
     let program = run.read_program()?;
-    let told = Told::new(&program, run.read_power()?);
+    let told = Told::new(&program, power);
     let mut page = recorded::report(recording);
     let phases = told.phases();
     if !phases.is_empty() {

@@ -11,12 +11,12 @@ use fxprof_processed_profile::{
     CategoryColor, CategoryHandle, CpuDelta, Frame, FrameFlags, FrameInfo, Profile, ReferenceTimestamp,
     SamplingInterval, StackHandle, ThreadHandle, Timestamp,
 };
-use jouletree_account::{Charge, ChargeVisitor, charge_events};
+use jouletree_account::{Charge, ChargeVisitor, Metered, charge_events};
 use jouletree_model::{EnergySeries, Event, Joules, Nanos, OpId, Pass, TimeRange, Trace};
 use rustc_hash::FxHashMap;
 
 use super::stacks::frames;
-use super::timeline::{Books, metered, origin, tracks};
+use super::timeline::{Books, origin, tracks};
 use super::{Content, ExportError};
 
 /// The profiler counts energy in picowatt-hours.
@@ -66,7 +66,7 @@ pub(super) fn write(content: &Content<'_>, output: &mut dyn Write) -> Result<(),
     let stacks = FxHashMap::default();
     let mut samples =
         Samples { profile, trace, origin, unit, categories, lanes, stacks, books: Books::new(trace) };
-    charge_events(trace, &metered(power), &mut samples)?;
+    charge_events(trace, &Metered::devices(power), &mut samples)?;
     if content.is_exact {
         samples.books.check(footprint)?;
     }

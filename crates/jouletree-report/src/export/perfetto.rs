@@ -5,12 +5,12 @@
 
 use std::io::{self, Write};
 
-use jouletree_account::{Charge, ChargeVisitor, charge_events};
+use jouletree_account::{Charge, ChargeVisitor, Metered, charge_events};
 use jouletree_model::{EnergySeries, Event, Nanos, Op, TimeRange};
 use serde::Serialize;
 
 use super::stacks::frames;
-use super::timeline::{Books, Track, metered, origin, tracks};
+use super::timeline::{Books, Track, origin, tracks};
 use super::{Content, ExportError};
 
 pub(super) fn write(content: &Content<'_>, output: &mut dyn Write) -> Result<(), ExportError> {
@@ -36,7 +36,7 @@ pub(super) fn write(content: &Content<'_>, output: &mut dyn Write) -> Result<(),
     }
     writer.ops = trace.ops.iter().map(|(_, op)| op_text(op)).collect::<Result<_, _>>()?;
     let mut events = EventPass { writer, books: Books::new(trace) };
-    charge_events(trace, &metered(power), &mut events)?;
+    charge_events(trace, &Metered::devices(power), &mut events)?;
     if content.is_exact {
         events.books.check(content.footprint)?;
     }

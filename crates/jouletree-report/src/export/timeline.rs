@@ -1,7 +1,6 @@
 //! What formats that show time have in common: where time begins, which devices there are, and the check that the charges
 //! of events sum up to the footprint.
 
-use jouletree_account::Metered;
 use jouletree_model::{Device, Footprint, Joules, Nanos, OpId, Trace};
 use jouletree_run::MeteredSeries;
 
@@ -31,12 +30,6 @@ pub(super) fn tracks<'a>(trace: &'a Trace, power: &'a [MeteredSeries]) -> Vec<Tr
         }
     }
     tracks
-}
-
-/// The power of whole devices, as accounting takes it.
-pub(super) fn metered(power: &[MeteredSeries]) -> Vec<Metered<'_>> {
-    let wholes = power.iter().filter(|metered| metered.domain.is_none());
-    wholes.map(|one| Metered { device: &one.device, kind: one.kind, series: &one.series }).collect()
 }
 
 /// The instant from which a timeline counts: viewers keep times in floating-point numbers, which have no room for the

@@ -8,7 +8,9 @@ mod provenance;
 mod spread;
 mod totals;
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::slice;
 
 use jouletree_account::{Attribution, EnergyTree, Folding, Tef, TefEntry, TensorEdge, t2e, tensor_edges};
 use jouletree_model::{Footprint, Joules, ModelTree, Program, Trace, Warning};
@@ -17,6 +19,7 @@ use jouletree_run::{MeteredSeries, RunError, RunFolder};
 use crate::parts::{PartRow, parts};
 use crate::reaccounted::{AttributionError, footprint_by};
 use crate::told::{PhaseRow, Told, WindowRow};
+use crate::warnings::warnings;
 
 pub use power::{Moment, PowerTrack, PowerView, StepView};
 pub use provenance::Provenance;
@@ -87,23 +90,23 @@ impl From<AttributionError> for StudyError {
     }
 }
 
-/// One run, read.
-struct Known {
-    folder: RunFolder,
-    footprint: Footprint,
-    power: Vec<MeteredSeries>,
+/// One run, in memory.
+struct Known<'a> {
+    folder: &'a RunFolder,
+    footprint: Cow<'a, Footprint>,
+    power: Cow<'a, [MeteredSeries]>,
 }
 
-impl Known {
-    fn read(folder: RunFolder, asked: Option<Attribution>, threads: usize) -> Result<Known, StudyError> {
+impl<'a> Known<'a> {
+    fn read(folder: &'a RunFolder, asked: Option<Attribution>, threads: usize) -> Result<Known<'a>, StudyError> {
         let manifest = folder.manifest();
         let footprint = match manifest.accounting {
-            Some(_) => footprint_by(&folder, asked, threads)?,
+            Some(_) => footprint_by(folder, asked, threads)?,
             // Power alone: there are devices and no operations.
             None => Footprint { warnings: manifest.warnings.clone(), ..Footprint::default() },
         };
-        let power = folder.read_power()?;
-        Ok(Known { folder, footprint, power })
+        let power = Cow::Owned(folder.read_power()?);
+        Ok(Known { folder, footprint: Cow::Owned(footprint), power })
     }
 }
 
@@ -127,7 +130,7 @@ impl Study {
             }
             seen.push(path);
         }
-        let known = folders.into_iter().map(|folder| Known::read(folder, asked, threads));
+        let known = folders.iter().map(|folder| Known::read(folder, asked, threads));
         let known = known.collect::<Result<Vec<Known>, StudyError>>()?;
         let Some(first) = known.first() else { return Err(StudyError::NoRun) };
         let trace = match first.folder.manifest().accounting {
@@ -137,8 +140,14 @@ impl Study {
         Ok(Study::of(&known, first, &trace))
     }
 
-    fn of(known: &[Known], first: &Known, trace: &Trace) -> Study {
-        let tefs: Vec<Tef> = known.iter().map(|run| Tef::from(&run.footprint)).collect();
+    /// What there is to see in a run of which everything is in memory; `power` is all that was metered.
+    pub fn of_run(folder: &RunFolder, footprint: &Footprint, power: &[MeteredSeries], trace: &Trace) -> Study {
+        let run = Known { folder, footprint: Cow::Borrowed(footprint), power: Cow::Borrowed(power) };
+        Study::of(slice::from_ref(&run), &run, trace)
+    }
+
+    fn of(known: &[Known<'_>], first: &Known<'_>, trace: &Trace) -> Study {
+        let tefs: Vec<Tef> = known.iter().map(|run| Tef::from(&*run.footprint)).collect();
         let tef = mean(&tefs);
         let edges = flow(known.iter().map(|run| &run.footprint.model));
         let tree = t2e(&tef, &edges);
@@ -146,12 +155,12 @@ impl Study {
         let folded: Vec<Tef> = tefs.iter().map(|tef| folding.tef(tef)).collect();
         let (top_energy, top_power) = spread::tops(&folded, TOP);
         let program: &Program = &trace.program;
-        let told = Told::new(program, first.power.clone());
-        let footprints: Vec<&Footprint> = known.iter().map(|run| &run.footprint).collect();
+        let told = Told::new(program, first.power.to_vec());
+        let footprints: Vec<&Footprint> = known.iter().map(|run| &*run.footprint).collect();
         Study {
-            title: provenance::title(&first.folder),
+            title: provenance::title(first.folder),
             runs: known.len(),
-            devices: totals::devices(known.iter().map(|run| (run.folder.manifest(), &run.footprint))),
+            devices: totals::devices(known.iter().map(|run| (run.folder.manifest(), &*run.footprint))),
             top_energy,
             top_power,
             stages: totals::stages(&footprints),
@@ -159,8 +168,8 @@ impl Study {
             windows: told.windows(),
             parts: parts(&first.footprint),
             power: PowerView::of(&first.power, trace),
-            provenance: known.iter().map(|run| Provenance::of(&run.folder)).collect(),
-            warnings: known.iter().flat_map(|run| provenance::warnings(&run.folder)).collect(),
+            provenance: known.iter().map(|run| Provenance::of(run.folder)).collect(),
+            warnings: all_warnings(known),
             spread: Spread::of(&tefs),
             tef,
             edges,
@@ -187,6 +196,19 @@ impl Study {
     pub fn path(&self) -> &Path {
         self.provenance.first().map_or(Path::new(""), |provenance| &provenance.path)
     }
+}
+
+/// The warnings about all runs; where there are several, each names its run.
+fn all_warnings(known: &[Known<'_>]) -> Vec<Warning> {
+    let of_run = |run: &Known<'_>| {
+        let about = run.folder.path().display().to_string();
+        let named = move |warning: Warning| match known {
+            [_] => warning,
+            _ => Warning { source: format!("{about}: {}", warning.source), ..warning },
+        };
+        warnings(run.folder).into_iter().map(named)
+    };
+    known.iter().flat_map(of_run).collect()
 }
 
 /// The data flow of a model that ran several times.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::iter;
 use std::path::{Path, PathBuf};
 
-use jouletree_model::{Nanos, Warning};
+use jouletree_model::Nanos;
 use jouletree_run::{Recording, RunFolder, SensorRecord};
 
 /// How the numbers of one run came to be.
@@ -99,15 +99,6 @@ pub(super) fn title(folder: &RunFolder) -> String {
         let name = folder.path().file_name().map(|name| name.to_string_lossy().into_owned());
         name.unwrap_or_else(|| folder.path().display().to_string())
     })
-}
-
-/// What a person should know about a run.
-pub(super) fn warnings(folder: &RunFolder) -> Vec<Warning> {
-    let manifest = folder.manifest();
-    let remarks = manifest.recording.iter().flat_map(|recording| &recording.remarks);
-    let about = folder.path().display().to_string();
-    let remarks = remarks.map(|remark| Warning::new(about.as_str(), remark.as_str()));
-    manifest.warnings.iter().cloned().chain(remarks).collect()
 }
 
 /// A command as one can type it.

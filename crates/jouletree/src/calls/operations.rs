@@ -1,14 +1,15 @@
 //! One call, opened into the operations that ran meanwhile.
 
 use anyhow::{Result, bail};
-use jouletree_account::{Metered, Semantics, Spreads, account};
+use jouletree_account::{Attribution, Spreads};
 use jouletree_model::{Lane, TimeRange, Trace};
 use jouletree_run::{EnergyOf, MeteredSeries, RunFolder, accounted};
+use jouletree_session::accounting::{Method, account};
 
 use super::args::CallsArgs;
 use super::measured::{Measured, MeasuredCall};
 use crate::cli::{By, Format, ViewArgs};
-use crate::{inputs, show};
+use crate::show;
 
 /// The operations of the call that was chosen, with what the process tree used for them.
 pub fn written(measured: &Measured, arguments: &CallsArgs) -> Result<String> {
@@ -27,10 +28,11 @@ pub fn written(measured: &Measured, arguments: &CallsArgs) -> Result<String> {
         .into_iter()
         .map(|metered| MeteredSeries { series: metered.series.within(&[range]), ..metered })
         .collect();
-    let metered: Vec<Metered<'_>> = inputs::devices(&power).collect();
     // Operations that ran at other times only do not meet this power at all.
-    let footprint = account(&trace, &metered, Semantics::Exact).ok();
-    let footprint = footprint.filter(|found| found.energies.iter().any(|charged| charged.energy.0 > 0.0));
+    let accounted = account(trace, power, Method::recorded(Attribution::Equal)).ok();
+    let footprint = accounted
+        .map(|accounted| accounted.footprint)
+        .filter(|found| found.energies.iter().any(|charged| charged.energy.0 > 0.0));
     let Some(footprint) = footprint else {
         bail!(
             "no operation was recorded during this call; choose another with --call, or run the program with --level op \

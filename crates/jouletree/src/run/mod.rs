@@ -5,7 +5,6 @@
 
 mod args;
 mod finish;
-mod gather;
 mod stable;
 
 use std::env;
@@ -22,7 +21,7 @@ use crate::launch::{self, Environment};
 use crate::reader::Reader;
 use crate::recording::{Recording, Subject, default_output};
 use crate::windows::Resting;
-use jouletree_session::called;
+use jouletree_session::finish::TRACES;
 use jouletree_session::package::Package;
 use jouletree_session::unfollowed::{Needed, Unfollowed};
 
@@ -34,9 +33,6 @@ const METERED: Nanos = Nanos(4_000_000);
 const ESTIMATED: Nanos = Nanos(20_000_000);
 /// The same where no operation is told apart from another.
 const ESTIMATED_WHOLE: Nanos = Nanos(100_000_000);
-
-/// Where the processes of a run leave their traces, in its folder.
-const TRACES: &str = "traces";
 
 /// Runs the command.
 pub fn run(arguments: &RunArgs) -> Result<ExitCode> {

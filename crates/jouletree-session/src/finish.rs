@@ -1,0 +1,56 @@
+//! The end of a run: what its processes left is gathered, accounted and kept in the run's folder.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Result;
+use jouletree_account::Attribution;
+use jouletree_model::MeteredSeries;
+use jouletree_run::{EnergyOf, RunFolder, accounted};
+use jouletree_trace::Progress;
+
+use crate::accounting::{Accounted, Method, account};
+use crate::{called, gather};
+
+/// Where the processes of a run leave their traces, in its folder.
+pub const TRACES: &str = "traces";
+
+/// A run that has been accounted, with all that was read for it: its page and report need no file again.
+pub struct Finished {
+    /// The run, whole.
+    pub run: RunFolder,
+    /// All that was metered, by device, domain and process tree.
+    pub power: Vec<MeteredSeries>,
+    /// What was accounted, and the result.
+    pub accounted: Accounted,
+}
+
+/// Accounts a recording and keeps the result in its folder; `shows` gets the progress of reading.
+pub fn finish<T>(
+    recording: &RunFolder,
+    attribution: Attribution,
+    shows: impl FnOnce(&[&Path], Vec<Progress>) -> T,
+) -> Result<Finished> {
+    let power = recording.read_power()?;
+    let traces = recording.path().join(TRACES);
+    let mut trace = gather::gather(&traces, shows)?;
+    let (calls, warnings) = called::gather(&traces);
+    trace.warnings.extend(warnings);
+    let accounted = account(trace, accounted(power.clone(), EnergyOf::Tree), Method::recorded(attribution))?;
+    if !calls.is_empty() {
+        recording.write_calls(&calls)?;
+        // The program as it ran is kept beside its calls; where that fails, only a copy is lost.
+        let _ = fs::rename(traces.join(called::PATCHED), recording.path().join(called::PATCHED));
+    }
+    let run = accounted.complete(recording)?;
+    Ok(Finished { run, power, accounted })
+}
+
+/// Opens a run; one whose recorder was killed before it could account is accounted first.
+pub fn open<T>(path: &Path, shows: impl FnOnce(&[&Path], Vec<Progress>) -> T) -> Result<RunFolder> {
+    let run = RunFolder::open(path)?;
+    if run.manifest().accounting.is_none() && path.join(TRACES).is_dir() {
+        return finish(&run, Attribution::default(), shows).map(|finished| finished.run);
+    }
+    Ok(run)
+}
