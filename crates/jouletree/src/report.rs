@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use jouletree_account::Attribution;
-use jouletree_model::Pass;
+use jouletree_model::{Footprint, MeteredSeries, Pass, Trace};
 use jouletree_report::{FigureChoice, FigureFormat, Figures, Study, page};
 use jouletree_run::{RunFolder, read_file};
-use jouletree_session::finish::Finished;
 
 use crate::partial::Partial;
 use crate::{Outcome, run};
@@ -110,10 +109,8 @@ pub fn run(arguments: &ReportArgs) -> Result<Outcome> {
 }
 
 /// Writes the page of a run into its folder, from what is in memory.
-pub fn write_for(finished: &Finished) -> Result<()> {
-    let Finished { run, power, accounted } = finished;
-    let study = Study::of_run(run, &accounted.footprint, power, &accounted.trace);
-    write(&study, &run.path().join(NAME), false)
+pub fn write_for(run: &RunFolder, footprint: &Footprint, power: &[MeteredSeries], trace: &Trace) -> Result<()> {
+    write(&Study::of_run(run, footprint, power, trace), &run.path().join(NAME), false)
 }
 
 /// Writes the page of a study; replaces an earlier page, and nothing else.

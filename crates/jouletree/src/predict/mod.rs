@@ -165,7 +165,7 @@ fn keep(output: &std::path::Path, footprint: &Footprint) -> Result<()> {
         ..Accounting::default()
     };
     let run = RunFolder::create(output, &RunContents { accounting, trace: &trace, power: &[], footprint })?;
-    report::write_for(run)?;
+    report::write_for(&run, footprint, &[], &trace)?;
     eprintln!("jouletree: kept in {}", output.display());
     Ok(())
 }

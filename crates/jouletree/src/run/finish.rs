@@ -35,7 +35,7 @@ pub fn account(run: &RunFolder, arguments: &RunArgs, intensity: Option<&Intensit
         shared(run.path());
     }
     // A page that cannot be written now can be made later, by `report`.
-    let reported = report::write_for(&finished);
+    let reported = report::write_for(run, footprint, &finished.power, &finished.accounted.trace);
     if let Err(error) = &reported {
         eprintln!("warning: there is no report: {error:#}");
     }
