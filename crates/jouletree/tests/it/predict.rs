@@ -92,6 +92,9 @@ fn a_kept_prediction_is_a_run() {
     assert!((attributed.expect("a number") / energy.expect("a number") - 1.0).abs() < 1e-9);
     let page = fs::read_to_string(Path::new(&kept).join("report.html")).expect("a page");
     assert!(page.contains("predicted"));
+    let again = trained.path("again.html");
+    run(["report", &kept, "-o", &again]).ok();
+    assert!(page == fs::read_to_string(&again).expect("a page"), "from the folder the page is the same");
     run(["export", &kept, "--to", "collapsed", "-o", &trained.path("stacks.txt")]).ok();
     let again = trained.predict(&["-o", &kept]);
     assert!(again.code == 1 && again.stderr.contains("exists"), "{}", again.stderr);

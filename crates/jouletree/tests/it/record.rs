@@ -255,6 +255,13 @@ fn a_gpu_that_hangs_or_is_lost_holds_up_nobody() {
             fake_nvml::install(machine.folder.path(), &script).unwrap();
             let ran = machine.recorded(&["--", "sleep", "3"]);
             assert_eq!(ran.code, 0, "{what}: {}", ran.stderr);
+            // The page has the warnings of the terminal.
+            run([Path::new("report"), &machine.run()]).ok();
+            let page = fs::read_to_string(machine.run().join("report.html")).unwrap();
+            let said = ran.stderr.lines().find_map(|line| line.strip_prefix("warning: host/gpu:0: after "));
+            let (_, message) =
+                said.and_then(|said| said.split_once(": ")).unwrap_or_else(|| panic!("{}", ran.stderr));
+            assert!(page.contains(message), "{what}: `{message}` is not in the page");
             machine
         });
         assert_power(balance(&shown, "host/cpu:0"), 60.0, 2.5, tick);

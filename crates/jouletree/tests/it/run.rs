@@ -148,6 +148,12 @@ fn a_program_is_accounted_to_its_layers() {
     assert!(ran.stderr.contains(outside), "`{outside}` is not in {}", ran.stderr);
     assert!(!place.path("run").join("traces").exists());
     assert!(place.path("run").join("spans.parquet").exists());
+    // The page was made from memory; from the folder it is the same.
+    let page = fs::read_to_string(place.path("run").join("report.html")).unwrap();
+    let again = place.path("again.html");
+    let command = ["report", "run", "-o", "again.html"];
+    ended(jouletree().args(command).current_dir(place.path(".")).output().unwrap()).ok();
+    assert!(page == fs::read_to_string(&again).unwrap(), "the pages differ: {}", again.display());
 }
 
 /// Steps of two phases and three functions, compilation, recording, and an operation outside of steps.
