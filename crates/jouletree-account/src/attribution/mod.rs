@@ -18,6 +18,7 @@
 
 mod equal;
 mod observed;
+mod regressed;
 
 use std::fmt::{self, Debug};
 use std::ops::{Add, AddAssign, Sub};

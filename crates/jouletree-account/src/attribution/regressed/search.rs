@@ -1,0 +1,258 @@
+//! The sensor's shape and lag by profile likelihood: for each candidate a ridge regression on coarse roles, whose noise is
+//! profiled out.
+//!
+//! Shape and coarse lag come from the first windows; finer lags from several stretches of the run. Where these lie on a line, the
+//! clocks drift.
+
+use jouletree_model::Lane;
+use nalgebra::DMatrix;
+
+use super::columns::{Activity, Catalog, NONE};
+use super::kernel::Kernel;
+use super::linear::{Cholesky, add_gram, dot};
+use super::rows::visit_rows;
+use super::windows::Windows;
+
+/// How many windows a stretch has.
+const STRETCH: usize = 2000;
+
+/// How many stretches finer lags are looked for in.
+const STRETCHES: usize = 4;
+
+/// How many roles are told apart: those that ran longest.
+const ROLES: usize = 60;
+
+/// A table of activity has at most so many instants.
+const INSTANTS: usize = 80_000;
+
+/// At which points of its period a counter that moves by itself is looked at.
+const BLUR_POINTS: usize = 8;
+
+/// What is looked for.
+#[derive(Debug, Clone)]
+pub(super) struct Range {
+    /// The shapes of sensors; their lags are not looked at.
+    pub(super) shapes: Vec<Kernel>,
+    /// The least and the largest lag, in seconds.
+    pub(super) lags: (f64, f64),
+}
+
+/// What was run and read.
+#[derive(Clone, Copy)]
+pub(super) struct Seen<'a> {
+    pub(super) lanes: &'a [&'a Lane],
+    pub(super) windows: &'a Windows,
+    pub(super) catalog: &'a Catalog,
+    pub(super) activity: &'a Activity,
+}
+
+/// The shape and lag that explain the readings best.
+pub(super) fn find(seen: Seen<'_>, range: &Range) -> Kernel {
+    let (of, columns) = coarse_columns(seen.catalog, seen.activity);
+    let usual = seen.windows.usual_duration();
+    let step = (usual / 8.0).clamp(0.25e-3, 2e-3);
+    let count = seen.windows.len();
+    let length = count.min(STRETCH);
+    let stretch = |from: usize| {
+        let windows = seen.windows.part(from..from + length);
+        Stretch::new(seen.lanes, windows, (&of, columns), (step / 4.0).min(usual / 16.0), range.lags)
+    };
+    let first = stretch(0);
+    let lags = (range.lags.0 / step).trunc() as i64..=(range.lags.1 / step).trunc() as i64;
+    let candidates = lags.flat_map(|lag| {
+        let lag = lag as f64 * step;
+        range.shapes.iter().enumerate().map(move |(number, shape)| (number, Kernel { lag, rate: 0.0, ..*shape }))
+    });
+    // Of equals the smaller lag, then the later shape.
+    let rated = candidates.map(|(number, kernel)| (first.likelihood(&kernel), -kernel.lag.abs(), number, kernel));
+    let best = rated.max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
+    let Some((.., best)) = best else { return Kernel::default() };
+
+    let stretches = (count / STRETCH).clamp(1, STRETCHES);
+    let mut found = Vec::new();
+    let mut finest = step;
+    for number in 0..stretches {
+        let from = match stretches {
+            1 => 0,
+            more => (number as f64 * (count - length) as f64 / (more - 1) as f64).round() as usize,
+        };
+        let other;
+        let stretch = if from == 0 {
+            &first
+        } else {
+            other = stretch(from);
+            &other
+        };
+        let mut lag = best.lag;
+        finest = step;
+        for _ in 0..2 {
+            finest /= 3.0;
+            let tried = (-3..=3).map(|steps: i32| {
+                let kernel = Kernel { lag: lag + f64::from(steps) * finest, ..best };
+                (stretch.likelihood(&kernel), -steps.abs(), kernel.lag)
+            });
+            let closest = tried.max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)).then(a.2.total_cmp(&b.2)));
+            lag = closest.map_or(lag, |closest| closest.2);
+        }
+        let (from, to) = (stretch.windows.ranges.first(), stretch.windows.ranges.last());
+        found.push((from.zip(to).map_or(0.0, |(from, to)| (from.0 + to.1) / 2.0), lag));
+    }
+    let (lag, rate) = line(&found, 3.0 * finest);
+    Kernel { lag, rate, ..best }
+}
+
+/// A line through lags where the last differs from the first by more than `least`, their mean otherwise.
+fn line(found: &[(f64, f64)], least: f64) -> (f64, f64) {
+    let n = found.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| found.iter().map(of).sum::<f64>() / n;
+    let (middle, lag) = (mean(|found| found.0), mean(|found| found.1));
+    let apart = found.first().zip(found.last()).map_or(0.0, |(first, last)| (last.1 - first.1).abs());
+    if found.len() < 3 || apart <= least {
+        return (lag, 0.0);
+    }
+    let along: f64 = found.iter().map(|(at, of)| (at - middle) * (of - lag)).sum();
+    let rate = along / found.iter().map(|(at, _)| (at - middle).powi(2)).sum::<f64>();
+    (lag - rate * middle, rate)
+}
+
+/// The column of each operation: its role among the longest, one for all others.
+fn coarse_columns(catalog: &Catalog, activity: &Activity) -> (Vec<u32>, usize) {
+    let roles = catalog.role.iter().max().map_or(0, |most| *most as usize + 1);
+    let mut seconds = vec![0.0; roles];
+    for (role, of_op) in catalog.role.iter().zip(&activity.seconds) {
+        seconds[*role as usize] += of_op;
+    }
+    let mut longest: Vec<usize> = (0..roles).collect();
+    longest.sort_by(|a, b| seconds[*b].total_cmp(&seconds[*a]));
+    longest.truncate(ROLES);
+    let mut of_role = vec![longest.len() as u32; roles];
+    longest.iter().zip(0..).for_each(|(role, column)| of_role[*role] = column);
+    let of = catalog.role.iter().zip(&activity.count);
+    let of = of.map(|(role, count)| if *count > 0 { of_role[*role as usize] } else { NONE });
+    (of.collect(), longest.len() + 1)
+}
+
+/// Windows in a row, and what was active until every instant around them.
+struct Stretch<'a> {
+    lanes: &'a [&'a Lane],
+    windows: Windows,
+    of: &'a [u32],
+    columns: usize,
+    mean: f64,
+    /// The first instant of the table, and the distance of instants.
+    from: f64,
+    step: f64,
+    /// Seconds of each column until each instant, instant by instant.
+    table: Vec<f64>,
+}
+
+impl<'a> Stretch<'a> {
+    fn new(
+        lanes: &'a [&'a Lane],
+        windows: Windows,
+        (of, columns): (&'a [u32], usize),
+        step: f64,
+        lags: (f64, f64),
+    ) -> Stretch<'a> {
+        let (begin, end) = (windows.ranges.first(), windows.ranges.last());
+        let (begin, end) = begin.zip(end).map_or((0.0, 0.0), |(begin, end)| (begin.0, end.1));
+        let (from, to) = (begin - lags.1.max(0.0) - 0.02, end - lags.0.min(0.0) + 0.01);
+        let step = step.max((to - from) / INSTANTS as f64);
+        let instants = ((to - from) / step).ceil() as usize + 1;
+        let edge = |index: usize| from + index as f64 * step;
+        let grid = Windows {
+            origin: windows.origin,
+            ranges: (0..instants).map(|index| (edge(index), edge(index + 1))).collect(),
+            joules: Vec::new(),
+        };
+        let mut table = vec![0.0; (instants + 1) * columns];
+        let mut sums = vec![0.0; columns];
+        visit_rows(lanes, &grid, &Kernel::default(), (of, columns), |index, row| {
+            row.iter().for_each(|(column, seconds)| sums[*column as usize] += seconds);
+            table[(index + 1) * columns..][..columns].copy_from_slice(&sums);
+        });
+        let mean = windows.mean_power();
+        Stretch { lanes, windows, of, columns, mean, from, step, table }
+    }
+
+    /// Adds `weight` times what was active until an instant.
+    fn add(&self, instant: f64, weight: f64, to: &mut [f64]) {
+        let last = self.table.len() / self.columns - 2;
+        let place = ((instant - self.from) / self.step).clamp(0.0, last as f64);
+        let index = (place as usize).min(last);
+        let part = place - index as f64;
+        let (before, after) = self.table[index * self.columns..][..2 * self.columns].split_at(self.columns);
+        for ((to, before), after) in to.iter_mut().zip(before).zip(after) {
+            *to += weight * (before * (1.0 - part) + after * part);
+        }
+    }
+
+    /// The profile log likelihood of a kernel.
+    fn likelihood(&self, kernel: &Kernel) -> f64 {
+        let count = self.windows.len();
+        let inner = 4.min(count / 4)..count - 4.min(count / 4);
+        let width = self.columns + 2;
+        let mut rows = DMatrix::<f64>::zeros(inner.len(), width);
+        let mut row = vec![0.0; self.columns];
+        let mut put = |index: usize, row: &[f64]| {
+            let Some(place) = index.checked_sub(inner.start).filter(|place| *place < inner.len()) else { return };
+            for (column, value) in row.iter().enumerate() {
+                rows[(place, column)] = value * 0.35 * self.mean;
+            }
+            let (from, to) = self.windows.ranges[index];
+            rows[(place, self.columns)] = row.iter().sum::<f64>() * 2.0 * self.mean;
+            rows[(place, self.columns + 1)] = (to - from) * 0.4 * self.mean;
+        };
+        if kernel.low_pass > 0.0 {
+            visit_rows(self.lanes, &self.windows, kernel, (self.of, self.columns), |index, entries| {
+                row.fill(0.0);
+                entries.iter().for_each(|(column, seconds)| row[*column as usize] = *seconds);
+                put(index, &row);
+            });
+        } else {
+            for index in inner.clone() {
+                row.fill(0.0);
+                let (from, to) = self.windows.ranges[index];
+                let to_seen = to - kernel.lag;
+                let from_seen = to_seen - kernel.duty * (to - from);
+                let points = if kernel.blur > 0.0 { BLUR_POINTS } else { 1 };
+                for point in 0..points {
+                    let shift = kernel.blur * (point as f64 + 0.5) / points as f64;
+                    let weight = 1.0 / (points as f64 * kernel.duty);
+                    self.add(to_seen - shift, weight, &mut row);
+                    self.add(from_seen - shift, -weight, &mut row);
+                }
+                put(index, &row);
+            }
+        }
+        let y = self.windows.joules.get(inner).unwrap_or_default();
+        ridge_likelihood(&rows, y).unwrap_or(f64::NEG_INFINITY)
+    }
+}
+
+/// The log marginal likelihood of a regression with unit prior, its noise being the best.
+fn ridge_likelihood(rows: &DMatrix<f64>, y: &[f64]) -> Option<f64> {
+    let (count, width) = rows.shape();
+    let n = count as f64;
+    let mut gram = DMatrix::zeros(width, width);
+    add_gram(&mut gram, rows, count);
+    super::linear::mirror(&mut gram);
+    let cross: Vec<f64> = rows.as_slice().chunks_exact(count.max(1)).map(|column| dot(column, y)).collect();
+    let square = dot(y, y);
+    let mut noise = 0.02 * 0.02 * square / n;
+    let mut likelihood = f64::NEG_INFINITY;
+    for _ in 0..6 {
+        let mut hessian = &gram / noise;
+        (0..width).for_each(|column| hessian[(column, column)] += 1.0);
+        let factor = Cholesky::of(hessian)?;
+        let u = factor.solve(&cross.iter().map(|cross| cross / noise).collect::<Vec<_>>());
+        let predicted = dot(&u, &super::linear::times(&gram, &u));
+        let squares = (square - 2.0 * dot(&u, &cross) + predicted).max(1e-14 * square);
+        let inverse = factor.inverse();
+        let free = width as f64 - dot(inverse.as_slice(), inverse.as_slice());
+        noise = squares / (n - free).max(1.0);
+        let penalty = dot(&u, &u);
+        likelihood = -0.5 * (n * noise.ln() + 2.0 * factor.log_diagonal() + squares / noise + penalty);
+    }
+    likelihood.is_finite().then_some(likelihood)
+}

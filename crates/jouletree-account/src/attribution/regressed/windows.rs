@@ -1,0 +1,73 @@
+//! The readings of a meter as windows: stretches of time with the energy that was read for them.
+
+use jouletree_model::{Nanos, PowerSpan};
+
+/// Windows in order of time. They may leave gaps between them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Windows {
+    /// What times count from.
+    pub(super) origin: Nanos,
+    /// Begin and end of each, in seconds since the origin.
+    pub(super) ranges: Vec<(f64, f64)>,
+    /// The energy of each, in joules.
+    pub(super) joules: Vec<f64>,
+}
+
+impl Windows {
+    /// The windows of some spans of constant power.
+    pub(super) fn of(spans: &[PowerSpan]) -> Windows {
+        let origin = spans.first().map_or(Nanos(0), |span| span.range.start);
+        let seconds = |time: Nanos| since(origin, time);
+        let ranges = spans.iter().map(|span| (seconds(span.range.start), seconds(span.range.end))).collect();
+        let joules = spans.iter().map(|span| (span.power * span.range.duration()).0).collect();
+        Windows { origin, ranges, joules }
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// The length of each.
+    pub(super) fn durations(&self) -> impl Iterator<Item = f64> {
+        self.ranges.iter().map(|(from, to)| to - from)
+    }
+
+    /// The median of their lengths.
+    pub(super) fn usual_duration(&self) -> f64 {
+        let mut durations: Vec<f64> = self.durations().collect();
+        durations.sort_unstable_by(f64::total_cmp);
+        let middle = durations.len() / 2;
+        match (durations.get(middle.wrapping_sub(1)), durations.get(middle)) {
+            (Some(below), Some(above)) if durations.len().is_multiple_of(2) => (below + above) / 2.0,
+            (_, middle) => middle.copied().unwrap_or_default(),
+        }
+    }
+
+    /// Their mean power, in watts.
+    pub(super) fn mean_power(&self) -> f64 {
+        self.joules.iter().sum::<f64>() / self.durations().sum::<f64>()
+    }
+
+    /// Some of them.
+    pub(super) fn part(&self, range: std::ops::Range<usize>) -> Windows {
+        let ranges = self.ranges.get(range.clone()).unwrap_or_default().to_vec();
+        Windows { origin: self.origin, ranges, joules: self.joules.get(range).unwrap_or_default().to_vec() }
+    }
+
+    /// Whether a window follows the one before it without a gap.
+    pub(super) fn follows(&self, index: usize) -> bool {
+        let before = index.checked_sub(1).and_then(|before| self.ranges.get(before));
+        before.zip(self.ranges.get(index)).is_some_and(|(before, here)| here.0 - before.1 < 1e-9)
+    }
+}
+
+/// Seconds from one instant to another.
+pub(super) fn since(origin: Nanos, time: Nanos) -> f64 {
+    time.0.saturating_sub(origin.0) as f64 * 1e-9
+}
+
+/// The instant so many seconds after another.
+pub(super) fn after(origin: Nanos, seconds: f64) -> Nanos {
+    Nanos(origin.0.saturating_add((seconds * 1e9).round() as i64))
+}
