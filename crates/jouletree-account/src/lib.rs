@@ -18,7 +18,10 @@ mod self_time;
 mod sweep;
 mod tally;
 
-pub use account::{AccountError, Metered, Semantics, account, account_by, account_with, on_host_of, tally_device};
+pub use account::{
+    AccountError, Explained, Metered, Semantics, account, account_by, account_explained, account_with, on_host_of,
+    tally_device,
+};
 pub use activity::{Activity, activity};
 pub use attribution::{Attribution, UnknownAttribution};
 pub use charges::{Charge, ChargeVisitor, charge_events, charge_events_by, charge_events_with};

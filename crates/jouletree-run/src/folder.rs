@@ -176,6 +176,7 @@ impl RunFolder {
             steps: if steps.exists() { footprint::read_steps(&steps, &devices)? } else { Vec::new() },
             model: self.read_model()?,
             warnings: self.manifest.warnings.clone(),
+            errors: Vec::new(),
             devices,
             ops,
         })

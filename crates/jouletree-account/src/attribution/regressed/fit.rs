@@ -30,8 +30,6 @@ pub(super) struct Fit {
     pub(super) variances: [f64; LEVELS],
     /// The variance of the noise.
     pub(super) noise: f64,
-    /// The steps it took.
-    pub(super) iterations: usize,
 }
 
 /// The fit of a model: what stays the same from step to step.
@@ -140,9 +138,7 @@ impl Model<'_> {
         let mut noise = start.noise.unwrap_or(0.05 * 0.05 * statistics.square / count);
         let mut effects = start.effects.unwrap_or_else(|| vec![0.0; effects_count + 1]);
         let residual = |powers: &[f64]| statistics.residual(powers, &times(&statistics.gram, powers));
-        let mut taken = 0;
-        for iteration in 0..iterations {
-            taken = iteration + 1;
+        for _ in 0..iterations {
             let Curvature { precisions, powers, factor } =
                 self.curvature(statistics, &effects, &variances, noise)?;
             let gram_powers = times(&statistics.gram, &powers);
@@ -209,7 +205,7 @@ impl Model<'_> {
             }
         }
         let powers = self.powers(&effects);
-        Some(Fit { effects, powers, variances, noise, iterations: taken })
+        Some(Fit { effects, powers, variances, noise })
     }
 
     /// The inverse of the Cholesky factor of the Hessian at a fit: the covariance of effects is its square.

@@ -1,20 +1,27 @@
 //! `regressed`: the power of operations that are far shorter than a reading of the meter.
 
+mod classify;
 mod columns;
 mod errors;
 mod estimate;
+mod explanation;
 mod fit;
 mod kernel;
 mod linear;
 mod noise;
 mod options;
+mod policy;
 mod refine;
+mod restore;
 mod rows;
 mod search;
 mod shares;
 mod statistics;
 mod validate;
 mod windows;
+
+pub use explanation::{Explanation, Learned, LeftOut, Residuals, SensorFound, Spread};
+pub use policy::{Regressed, RegressedShares};
 
 #[cfg(test)]
 #[path = "golden_tests.rs"]

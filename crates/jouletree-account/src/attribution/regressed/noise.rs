@@ -1,7 +1,5 @@
 //! Noise that is uneven or coloured: weights of windows, and the autoregression of residuals.
 
-use super::statistics::Statistics;
-
 /// Residuals beyond so many standard deviations are not fitted.
 const OUTLYING: f64 = 6.0;
 
@@ -71,12 +69,6 @@ pub(super) fn whitened(residuals: &[f64], phi: &[f64]) -> Vec<f64> {
         phi.iter().enumerate().map(|(back, phi)| phi * residuals[index - 1 - back]).sum()
     };
     (phi.len()..residuals.len()).map(|index| residuals[index] - predicted(index)).collect()
-}
-
-/// The standard deviation of the noise beside the mean of what was observed.
-pub(super) fn relative(noise: f64, statistics: &Statistics) -> f64 {
-    let mean = (statistics.square / statistics.count.max(1) as f64).sqrt();
-    if mean > 0.0 { noise.sqrt() / mean } else { 0.0 }
 }
 
 #[cfg(test)]

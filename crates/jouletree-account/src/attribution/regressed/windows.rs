@@ -23,6 +23,14 @@ impl Windows {
         Windows { origin, ranges, joules }
     }
 
+    /// The same with times that count from another instant.
+    pub(super) fn counted_from(mut self, origin: Nanos) -> Windows {
+        let shift = since(origin, self.origin);
+        self.ranges.iter_mut().for_each(|(from, to)| (*from, *to) = (*from + shift, *to + shift));
+        self.origin = origin;
+        self
+    }
+
     /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.ranges.len()

@@ -144,6 +144,7 @@ pub fn run() -> Run {
         ],
         model: trace.model.clone(),
         warnings: vec![Warning::new("host/gpu:0", "nothing metered it")],
+        errors: Vec::new(),
     };
     let mut series = EnergySeries::default();
     for (time, joules, gap) in [(near, 0.1, false), (near + 4, 0.30000000000000004, true), (near + 9, 0.0, false)]

@@ -1,0 +1,396 @@
+//! The policy: where powers can be estimated and predict left-out readings better, operations are charged by them; elsewhere
+//! shares are equal, and the reason is kept.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+use std::sync::Arc;
+
+use jouletree_model::{EnergySeries, ErrorModel, Joules, Kind, OpError, OpId, PowerSpan, TimeRange, Watts};
+
+use super::classify::classified;
+use super::columns::NONE;
+use super::estimate::{Degenerate, Estimate, Sensor, estimate};
+use super::explanation::{Explanation, Learned, LeftOut, Residuals, SensorFound, Spread};
+use super::kernel::Kernel;
+use super::options::Options;
+use super::restore::restored;
+use super::search::Range;
+use super::shares::{each_share, happened};
+use super::windows::Windows;
+use crate::attribution::{Active, Errors, Observed, Policy, Shares};
+use crate::{Attribution, OpTally};
+
+/// With fewer readings nothing is estimated: blocks of them must be left out.
+const LEAST_READINGS: usize = 60;
+
+/// The half-widths of the steps that polish the sensor's lag, in seconds.
+const WIDTHS: [f64; 4] = [1e-4, 5e-5, 2e-5, 2e-5];
+
+/// The policy.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Regressed;
+
+/// Why shares are equal.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Reason {
+    NotMeasured(Kind),
+    FewReadings(usize),
+    FewOperations(usize),
+    NoEnergy,
+    NotBetter(f64),
+    Degenerate,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::NotMeasured(kind) => write!(
+                f,
+                "its energy is {}: a model of power knows nothing of single operations; a meter would",
+                kind.as_str()
+            ),
+            Reason::FewReadings(readings) => write!(
+                f,
+                "{readings} readings while operations were recorded, {LEAST_READINGS} are needed; record for longer"
+            ),
+            Reason::FewOperations(0) => f.write_str("no operation ran on it"),
+            Reason::FewOperations(_) => f.write_str("only one operation ran on it"),
+            Reason::NoEnergy => f.write_str("the meter saw no energy while operations were recorded"),
+            Reason::NotBetter(t) => write!(
+                f,
+                "estimated powers do not predict left-out readings better than equal shares do (t = {t:.1}, {} needed); \
+                 record for longer, or with a shorter period",
+                Options::default().least_t
+            ),
+            Reason::Degenerate => f.write_str("the readings do not determine any power"),
+        }
+    }
+}
+
+impl From<Degenerate> for Reason {
+    fn from(degenerate: Degenerate) -> Reason {
+        match degenerate {
+            Degenerate::Numbers => Reason::Degenerate,
+            Degenerate::NothingRan => Reason::FewOperations(0),
+        }
+    }
+}
+
+/// What the policy learned of a device.
+#[derive(Debug, Clone)]
+pub struct Knowledge {
+    explanation: Explanation,
+    powers: Option<Powers>,
+}
+
+/// The estimated powers of a device.
+#[derive(Debug, Clone)]
+struct Powers {
+    /// The watts of each operation in one lane, beside those of the idle device.
+    watts: Vec<f64>,
+    idle: f64,
+    series: EnergySeries,
+    errors: Errors,
+}
+
+/// The spans inside the times when operations were recorded.
+fn recorded(spans: &[PowerSpan], ranges: &[TimeRange]) -> Vec<PowerSpan> {
+    let mut place = 0;
+    let is_recorded = |span: &&PowerSpan| {
+        while ranges.get(place).is_some_and(|range| range.end < span.range.end) {
+            place += 1;
+        }
+        ranges.get(place).is_some_and(|range| range.start <= span.range.start)
+    };
+    spans.iter().filter(is_recorded).copied().collect()
+}
+
+/// What a sensor may be, by how often it is read.
+fn possible(windows: &Windows) -> Sensor {
+    let usual = windows.usual_duration();
+    let plain = Kernel::default();
+    let mut shapes = vec![plain];
+    if usual < 0.02 {
+        // Counters of processors tick every millisecond.
+        shapes.push(Kernel { blur: 1e-3, ..plain });
+    }
+    if usual > 0.01 {
+        shapes.extend([0.5, 0.25].map(|duty| Kernel { duty, ..plain }));
+    }
+    if usual < 0.2 {
+        shapes.extend([1.0, 2.0].map(|times| Kernel { low_pass: times * usual, ..plain }));
+    }
+    // A reading may be of the time before it or after it, and be late besides.
+    let most = (1.5 * usual).max(2.5e-3);
+    let least = (0.5 * usual).max(2.5e-3);
+    Sensor { kernel: plain, search: Some(Range { shapes, lags: (-least, most) }), widths: WIDTHS.to_vec() }
+}
+
+impl Regressed {
+    fn learn(self, device: &Observed<'_>) -> Result<(Estimate, Windows), Reason> {
+        if matches!(device.kind, Kind::Estimated | Kind::Predicted) {
+            return Err(Reason::NotMeasured(device.kind));
+        }
+        let mut ran = device.lanes.iter().flat_map(|lane| lane.events()).map(|event| event.op);
+        let first = ran.next().ok_or(Reason::FewOperations(0))?;
+        if !ran.any(|op| op != first) {
+            return Err(Reason::FewOperations(1));
+        }
+        let spans = recorded(device.spans, device.recorded);
+        if spans.len() < LEAST_READINGS {
+            return Err(Reason::FewReadings(spans.len()));
+        }
+        let windows = Windows::of(&spans);
+        let mean = windows.mean_power();
+        if !(mean > 0.0 && mean.is_finite()) {
+            return Err(Reason::NoEnergy);
+        }
+        let catalog = classified(device.ops);
+        let estimate = estimate(device, &windows, &catalog, &possible(&windows), &Options::default())?;
+        Ok((estimate, windows))
+    }
+}
+
+impl Policy for Regressed {
+    type Fit = Knowledge;
+    type Shares = RegressedShares;
+
+    fn fit(&self, device: &Observed<'_>) -> Knowledge {
+        let options = Options::default();
+        let equal = |reason: Reason, learned| Knowledge {
+            explanation: Explanation {
+                device: device.device.clone(),
+                used: Attribution::Equal.to_string(),
+                reason: Some(reason.to_string()),
+                learned,
+            },
+            powers: None,
+        };
+        let (estimate, windows) = match self.learn(device) {
+            Ok(learned) => learned,
+            Err(reason) => return equal(reason, None),
+        };
+        let learned = estimate.learned(&windows);
+        if estimate.validation.t < options.least_t {
+            return equal(Reason::NotBetter(estimate.validation.t), Some(learned));
+        }
+        let all = Windows::of(device.spans);
+        // Lags count from the first window that was fitted.
+        let all = all.counted_from(windows.origin);
+        let fitted = (&estimate.columns, &estimate.fit);
+        let Some(series) = restored(device.lanes, &all, &estimate.kernel, fitted, options.duty_block) else {
+            return equal(Reason::Degenerate, Some(learned));
+        };
+        let power = |column: &u32| match *column {
+            NONE => 0.0,
+            column => estimate.fit.powers[column as usize],
+        };
+        Knowledge {
+            explanation: Explanation {
+                device: device.device.clone(),
+                used: Attribution::Regressed.to_string(),
+                reason: None,
+                learned: Some(learned),
+            },
+            powers: Some(Powers {
+                watts: estimate.columns.of.iter().map(power).collect(),
+                idle: estimate.fit.powers.last().copied().unwrap_or_default(),
+                series,
+                errors: errors(device, &windows, &estimate),
+            }),
+        }
+    }
+
+    fn shares(&self, fit: &Knowledge, part: &Observed<'_>) -> RegressedShares {
+        let reciprocals = (0..=part.lanes.len()).map(|n| if n == 0 { 0.0 } else { 1.0 / n as f64 }).collect();
+        let most = part.lanes.iter().flat_map(|lane| lane.events()).map(|event| event.op.0).max();
+        let numbers = most.map_or(0, |most| most as usize + 1);
+        let Some(powers) = &fit.powers else {
+            // Equal shares: nothing but what active lanes share.
+            return RegressedShares {
+                reciprocals,
+                watts: vec![0.0; numbers],
+                idle: 1.0,
+                means: vec![1.0; part.spans.len()],
+                errors: None,
+                operations: Vec::new(),
+            };
+        };
+        let operations: Vec<OpId> = (0..numbers as u32).map(|op| part.operation(OpId(op))).collect();
+        let watts: Vec<f64> =
+            operations.iter().map(|op| powers.watts.get(op.index()).copied().unwrap_or_default()).collect();
+        let mut sums = vec![0.0; part.spans.len()];
+        part.each_piece(|piece| {
+            let active: f64 = piece.active.iter().map(|(_, op)| watts[op.index()]).sum();
+            sums[piece.span] += (powers.idle + active) * piece.range.duration().0 as f64;
+        });
+        let mean = |(span, sum): (&PowerSpan, f64)| sum / span.range.duration().0 as f64;
+        let means = part.spans.iter().zip(sums).map(mean).collect();
+        let errors = Some(powers.errors.clone());
+        RegressedShares { reciprocals, watts, idle: powers.idle, means, errors, operations }
+    }
+
+    fn series<'f>(&self, fit: &'f Knowledge) -> Option<&'f EnergySeries> {
+        fit.powers.as_ref().map(|powers| &powers.series)
+    }
+
+    fn errors(&self, fit: &Knowledge) -> Option<Errors> {
+        fit.powers.as_ref().map(|powers| powers.errors.clone())
+    }
+
+    fn explanation(&self, fit: &Knowledge) -> Option<Explanation> {
+        Some(fit.explanation.clone())
+    }
+}
+
+/// What the charge of each operation follows: how much of it is of its own power, and how much of idle power.
+fn errors(device: &Observed<'_>, windows: &Windows, estimate: &Estimate) -> Errors {
+    let Estimate { columns, fit, covariance, kernel, .. } = estimate;
+    let ops = columns.of.len();
+    let (mut lane, mut share) = (vec![0.0; ops], vec![0.0; ops]);
+    each_share(device, &happened(windows, kernel), |piece| {
+        for (_, op) in piece.active {
+            let op = device.operation(*op).index();
+            if let Some((lane, share)) = lane.get_mut(op).zip(share.get_mut(op)) {
+                *lane += piece.seconds;
+                *share += piece.seconds / piece.active.len() as f64;
+            }
+        }
+    });
+    let idle = fit.powers.last().copied().unwrap_or_default();
+    let error = |(op, column): (usize, &u32)| {
+        let column = Some(*column).filter(|column| *column != NONE)?;
+        let own = lane[op] * fit.powers[column as usize];
+        let part = if own > 0.0 { own / (own + share[op] * idle) } else { 1.0 };
+        let apart = covariance.widening() * covariance.lumped(columns, op).sqrt();
+        Some((OpId(op as u32), OpError { power: column, part, apart }))
+    };
+    let widening = covariance.widening().powi(2);
+    let model = ErrorModel::new(covariance.idle() + 1, |a, b| widening * covariance.get(a, b));
+    let ops = columns.of.iter().enumerate().filter_map(error).collect();
+    Errors { ops, model: Arc::new(model) }
+}
+
+impl Estimate {
+    fn learned(&self, windows: &Windows) -> Learned {
+        let Estimate { columns, fit, kernel, validation, .. } = self;
+        let [operations, roles, types] = fit.variances.map(f64::sqrt);
+        let (shape, time_s) = match kernel {
+            Kernel { blur, .. } if *blur > 0.0 => ("ticks", Some(*blur)),
+            Kernel { low_pass, .. } if *low_pass > 0.0 => ("low-pass", Some(*low_pass)),
+            Kernel { duty, .. } if *duty < 1.0 => ("part-time", None),
+            _ => ("ideal", None),
+        };
+        let middle = windows.ranges.last().map_or(0.0, |last| last.1 / 2.0);
+        let reading_s = windows.usual_duration();
+        Learned {
+            sensor: SensorFound {
+                shape: shape.to_owned(),
+                time_s,
+                duty: kernel.duty,
+                reading_s,
+                lag_s: kernel.lag + kernel.rate * middle,
+                lag_error_s: self.lag_error,
+                drift_ppm: kernel.rate * 1e6,
+            },
+            readings: self.windows,
+            own_powers: columns.own,
+            shared_powers: columns.of.iter().filter(|column| **column != NONE).count() - columns.own,
+            spread: Spread { types, roles, operations },
+            idle_w: Watts(fit.powers.last().copied().unwrap_or_default()),
+            noise: fit.noise.sqrt() / (windows.mean_power() * reading_s),
+            residuals: Residuals { portmanteau: self.portmanteau, autoregression: self.phi.clone() },
+            left_out: LeftOut {
+                regressed_j: Joules(validation.regressed),
+                equal_j: Joules(validation.equal),
+                t: validation.t,
+            },
+        }
+    }
+}
+
+/// Shares by estimated powers: the parts of a span are scaled by one factor to what was read.
+#[derive(Debug, Clone)]
+pub struct RegressedShares {
+    /// 1/n for n active lanes, 0 for none.
+    reciprocals: Vec<f64>,
+    /// The watts of each operation.
+    watts: Vec<f64>,
+    /// The watts of the idle device, which active lanes share.
+    idle: f64,
+    /// The mean power that the model gives each span.
+    means: Vec<f64>,
+    errors: Option<Errors>,
+    /// The operation of each number.
+    operations: Vec<OpId>,
+}
+
+/// What an operation pays alike, and what it pays for each watt of its own.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Cost {
+    alike: f64,
+    for_watts: f64,
+}
+
+impl Add for Cost {
+    type Output = Cost;
+
+    #[inline]
+    fn add(self, other: Cost) -> Cost {
+        Cost { alike: self.alike + other.alike, for_watts: self.for_watts + other.for_watts }
+    }
+}
+
+impl Sub for Cost {
+    type Output = Cost;
+
+    #[inline]
+    fn sub(self, other: Cost) -> Cost {
+        Cost { alike: self.alike - other.alike, for_watts: self.for_watts - other.for_watts }
+    }
+}
+
+impl AddAssign for Cost {
+    #[inline]
+    fn add_assign(&mut self, other: Cost) {
+        *self = *self + other;
+    }
+}
+
+impl Shares for RegressedShares {
+    type Weight = f64;
+    type Load = ();
+    type Cost = Cost;
+
+    #[inline]
+    fn weight(&self, _lane: usize, op: OpId) -> f64 {
+        self.watts[op.index()]
+    }
+
+    #[inline]
+    fn begin(&self, _load: (), _weight: f64) {}
+
+    #[inline]
+    fn end(&self, _load: (), _weight: f64) {}
+
+    #[inline]
+    fn cost(&self, span: usize, energy: f64, active: Active<()>) -> Cost {
+        let for_watts = energy / self.means[span];
+        Cost { alike: self.idle * for_watts * self.reciprocals[active.lanes], for_watts }
+    }
+
+    #[inline]
+    fn charge(&self, cost: Cost, watts: f64) -> f64 {
+        cost.alike + watts * cost.for_watts
+    }
+
+    #[inline]
+    fn unattributed(&self, span: usize, idle: f64, _busy: f64) -> f64 {
+        idle * self.idle / self.means[span]
+    }
+
+    fn standard_error(&self, op: OpId, charged: &OpTally) -> Option<Joules> {
+        let errors = self.errors.as_ref()?;
+        errors.of(*self.operations.get(op.index())?, charged.energy).map(|sum| sum.standard_error())
+    }
+}
