@@ -51,7 +51,10 @@ impl Default for Sensor {
 }
 
 /// The period of a tick, and its relative spread.
-const TICK: (f64, f64) = (1e-3, 0.01);
+const TICK: (f64, f64) = (1e-3, 0.02);
+
+/// How late a poll of such a counter is on average: the scheduler wakes it.
+const LATE: f64 = 50e-6;
 
 /// The unit of a counter in joules.
 const QUANTUM: f64 = 61.035e-6;
@@ -83,6 +86,12 @@ impl Sensor {
                 }
                 times.dedup();
                 seen = times.clone();
+            }
+            if reading == Ticks::Polled {
+                for (time, seen) in times[1..].iter_mut().zip(&mut seen[1..]) {
+                    let late = random.exponential(LATE).min(0.4 * self.period);
+                    (*time, *seen) = (*time + late, *seen + late);
+                }
             }
             for time in &mut seen {
                 *time = ticks[ticks.partition_point(|tick| tick <= time).max(1) - 1].max(0.0);

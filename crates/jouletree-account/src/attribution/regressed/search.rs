@@ -4,6 +4,9 @@
 //! Shape and coarse lag come from the first windows; finer lags from several stretches of the run. Where these lie on a line, the
 //! clocks drift.
 
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
 use jouletree_model::Lane;
 use nalgebra::DMatrix;
 
@@ -22,8 +25,11 @@ const STRETCHES: usize = 4;
 /// How many roles are told apart: those that ran longest.
 const ROLES: usize = 60;
 
+/// How many coarse lags of a shape are refined.
+const PEAKS: usize = 3;
+
 /// A table of activity has at most so many instants.
-const INSTANTS: usize = 80_000;
+const INSTANTS: usize = 64_000;
 
 /// At which points of its period a counter that moves by itself is looked at.
 const BLUR_POINTS: usize = 8;
@@ -53,52 +59,59 @@ pub(super) fn find(seen: Seen<'_>, range: &Range) -> Kernel {
     let step = (usual / 8.0).clamp(0.25e-3, 2e-3);
     let count = seen.windows.len();
     let length = count.min(STRETCH);
-    let stretch = |from: usize| {
+    let number = (count / STRETCH).clamp(1, STRETCHES);
+    let stretch = |number_of: usize| {
+        let from = (number_of as f64 * (count - length) as f64 / (number.max(2) - 1) as f64).round() as usize;
         let windows = seen.windows.part(from..from + length);
         Stretch::new(seen.lanes, windows, (&of, columns), (step / 4.0).min(usual / 16.0), range.lags)
     };
-    let first = stretch(0);
-    let lags = (range.lags.0 / step).trunc() as i64..=(range.lags.1 / step).trunc() as i64;
-    let candidates = lags.flat_map(|lag| {
-        let lag = lag as f64 * step;
-        range.shapes.iter().enumerate().map(move |(number, shape)| (number, Kernel { lag, rate: 0.0, ..*shape }))
-    });
-    // Of equals the smaller lag, then the later shape.
-    let rated = candidates.map(|(number, kernel)| (first.likelihood(&kernel), -kernel.lag.abs(), number, kernel));
-    let best = rated.max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
-    let Some((.., best)) = best else { return Kernel::default() };
+    let stretches: Vec<Stretch> = (0..number).map(stretch).collect();
+    // Shapes are compared at their best lags: beside it, one that blurs would win.
+    let best = range.shapes.iter().filter_map(|shape| best_of_shape(&stretches, shape, range.lags, step));
+    best.max_by(better).map_or_else(Kernel::default, |best| best.1)
+}
 
-    let stretches = (count / STRETCH).clamp(1, STRETCHES);
-    let mut found = Vec::new();
-    let mut finest = step;
-    for number in 0..stretches {
-        let from = match stretches {
-            1 => 0,
-            more => (number as f64 * (count - length) as f64 / (more - 1) as f64).round() as usize,
-        };
-        let other;
-        let stretch = if from == 0 {
-            &first
-        } else {
-            other = stretch(from);
-            &other
-        };
-        let mut lag = best.lag;
-        finest = step;
-        for _ in 0..2 {
-            finest /= 3.0;
-            let tried = (-3..=3).map(|steps: i32| {
-                let kernel = Kernel { lag: lag + f64::from(steps) * finest, ..best };
-                (stretch.likelihood(&kernel), -steps.abs(), kernel.lag)
-            });
-            let closest = tried.max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)).then(a.2.total_cmp(&b.2)));
-            lag = closest.map_or(lag, |closest| closest.2);
-        }
-        let (from, to) = (stretch.windows.ranges.first(), stretch.windows.ranges.last());
-        found.push((from.zip(to).map_or(0.0, |(from, to)| (from.0 + to.1) / 2.0), lag));
+/// The best lag of a shape, or line of lags, with its likelihood over all stretches.
+fn best_of_shape(stretches: &[Stretch], shape: &Kernel, lags: (f64, f64), step: f64) -> Option<(f64, Kernel)> {
+    let at = |lag: f64| Kernel { lag, rate: 0.0, ..*shape };
+    let (first, others) = stretches.split_first()?;
+    let table = first.table(shape);
+    let lags = (lags.0 / step).trunc() as i64..=(lags.1 / step).trunc() as i64;
+    let mut rated: Vec<(f64, Kernel)> = lags.map(|lag| first.rated(&table, at(lag as f64 * step))).collect();
+    rated.sort_by(|a, b| better(b, a));
+    let peaks = peaks(&rated, 1.5 * step).into_iter().map(|(_, kernel)| first.refined(&table, kernel, step));
+    let (likelihood, best) = peaks.max_by(better)?;
+    if others.is_empty() {
+        return Some((likelihood, best));
     }
-    let (lag, rate) = line(&found, 3.0 * finest);
-    Kernel { lag, rate, ..best }
+    let mut found = vec![(first.middle(), best.lag)];
+    for stretch in others {
+        let table = stretch.table(shape);
+        found.push((stretch.middle(), stretch.refined(&table, best, step).1.lag));
+    }
+    let (lag, rate) = line(&found, step / 3.0);
+    let best = Kernel { lag, rate, ..best };
+    let likelihood = |stretch: &Stretch| {
+        let here = Kernel { lag: lag + rate * stretch.middle(), rate: 0.0, ..best };
+        stretch.rated(&stretch.table(shape), here).0
+    };
+    Some((stretches.iter().map(likelihood).sum(), best))
+}
+
+/// Of two candidates the likelier; of equals the one with the smaller lag.
+fn better(a: &(f64, Kernel), b: &(f64, Kernel)) -> Ordering {
+    a.0.total_cmp(&b.0).then(b.1.lag.abs().total_cmp(&a.1.lag.abs()))
+}
+
+/// The best candidates that are not neighbours; the best comes first in `rated`.
+fn peaks(rated: &[(f64, Kernel)], apart: f64) -> Vec<(f64, Kernel)> {
+    let mut peaks: Vec<(f64, Kernel)> = Vec::new();
+    for candidate in rated {
+        if peaks.len() < PEAKS && peaks.iter().all(|peak| (peak.1.lag - candidate.1.lag).abs() > apart) {
+            peaks.push(*candidate);
+        }
+    }
+    peaks
 }
 
 /// A line through lags where the last differs from the first by more than `least`, their mean otherwise.
@@ -133,27 +146,25 @@ fn coarse_columns(catalog: &Catalog, activity: &Activity) -> (Vec<u32>, usize) {
 }
 
 /// Windows in a row, and what was active until every instant around them.
-struct Stretch<'a> {
-    lanes: &'a [&'a Lane],
+struct Stretch {
     windows: Windows,
-    of: &'a [u32],
     columns: usize,
     mean: f64,
     /// The first instant of the table, and the distance of instants.
     from: f64,
     step: f64,
     /// Seconds of each column until each instant, instant by instant.
-    table: Vec<f64>,
+    active: Vec<f64>,
 }
 
-impl<'a> Stretch<'a> {
+impl Stretch {
     fn new(
-        lanes: &'a [&'a Lane],
+        lanes: &[&Lane],
         windows: Windows,
-        (of, columns): (&'a [u32], usize),
+        (of, columns): (&[u32], usize),
         step: f64,
         lags: (f64, f64),
-    ) -> Stretch<'a> {
+    ) -> Stretch {
         let (begin, end) = (windows.ranges.first(), windows.ranges.last());
         let (begin, end) = begin.zip(end).map_or((0.0, 0.0), |(begin, end)| (begin.0, end.1));
         let (from, to) = (begin - lags.1.max(0.0) - 0.02, end - lags.0.min(0.0) + 0.01);
@@ -165,65 +176,93 @@ impl<'a> Stretch<'a> {
             ranges: (0..instants).map(|index| (edge(index), edge(index + 1))).collect(),
             joules: Vec::new(),
         };
-        let mut table = vec![0.0; (instants + 1) * columns];
+        let mut active = vec![0.0; (instants + 1) * columns];
         let mut sums = vec![0.0; columns];
         visit_rows(lanes, &grid, &Kernel::default(), (of, columns), |index, row| {
             row.iter().for_each(|(column, seconds)| sums[*column as usize] += seconds);
-            table[(index + 1) * columns..][..columns].copy_from_slice(&sums);
+            active[(index + 1) * columns..][..columns].copy_from_slice(&sums);
         });
         let mean = windows.mean_power();
-        Stretch { lanes, windows, of, columns, mean, from, step, table }
+        Stretch { windows, columns, mean, from, step, active }
     }
 
-    /// Adds `weight` times what was active until an instant.
-    fn add(&self, instant: f64, weight: f64, to: &mut [f64]) {
-        let last = self.table.len() / self.columns - 2;
+    /// The middle of its time.
+    fn middle(&self) -> f64 {
+        let ends = self.windows.ranges.first().zip(self.windows.ranges.last());
+        ends.map_or(0.0, |(first, last)| (first.0 + last.1) / 2.0)
+    }
+
+    /// What a sensor of this shape has seen until each instant: a low-pass lags behind by what it still holds.
+    fn table(&self, shape: &Kernel) -> Cow<'_, [f64]> {
+        if shape.low_pass == 0.0 {
+            return Cow::Borrowed(&self.active);
+        }
+        let decay = (-self.step / shape.low_pass).exp();
+        let mut table = self.active.clone();
+        let mut held = vec![0.0; self.columns];
+        let pairs = self.active.chunks_exact(self.columns).zip(self.active.chunks_exact(self.columns).skip(1));
+        for (row, (before, after)) in table.chunks_exact_mut(self.columns).skip(1).zip(pairs) {
+            for ((seen, held), (before, after)) in row.iter_mut().zip(&mut held).zip(before.iter().zip(after)) {
+                let level = (after - before) / self.step;
+                *held = level + (*held - level) * decay;
+                *seen -= shape.low_pass * *held;
+            }
+        }
+        Cow::Owned(table)
+    }
+
+    /// Adds `weight` times what was seen until an instant.
+    fn add(&self, table: &[f64], instant: f64, weight: f64, to: &mut [f64]) {
+        let last = table.len() / self.columns - 2;
         let place = ((instant - self.from) / self.step).clamp(0.0, last as f64);
         let index = (place as usize).min(last);
         let part = place - index as f64;
-        let (before, after) = self.table[index * self.columns..][..2 * self.columns].split_at(self.columns);
+        let (before, after) = table[index * self.columns..][..2 * self.columns].split_at(self.columns);
         for ((to, before), after) in to.iter_mut().zip(before).zip(after) {
             *to += weight * (before * (1.0 - part) + after * part);
         }
     }
 
+    /// A kernel with its likelihood.
+    fn rated(&self, table: &[f64], kernel: Kernel) -> (f64, Kernel) {
+        (self.likelihood(table, &kernel), kernel)
+    }
+
+    /// The best of finer lags around a kernel's, in steps of a third and of a ninth.
+    fn refined(&self, table: &[f64], kernel: Kernel, step: f64) -> (f64, Kernel) {
+        let mut best = self.rated(table, kernel);
+        for step in [step / 3.0, step / 9.0] {
+            let middle = best.1.lag;
+            let tried = [-3.0, -2.0, -1.0, 1.0, 2.0, 3.0];
+            let tried = tried.map(|steps| self.rated(table, Kernel { lag: middle + steps * step, ..kernel }));
+            best = tried.into_iter().fold(best, |best, tried| if tried.0 > best.0 { tried } else { best });
+        }
+        best
+    }
+
     /// The profile log likelihood of a kernel.
-    fn likelihood(&self, kernel: &Kernel) -> f64 {
+    fn likelihood(&self, table: &[f64], kernel: &Kernel) -> f64 {
         let count = self.windows.len();
         let inner = 4.min(count / 4)..count - 4.min(count / 4);
         let width = self.columns + 2;
         let mut rows = DMatrix::<f64>::zeros(inner.len(), width);
         let mut row = vec![0.0; self.columns];
-        let mut put = |index: usize, row: &[f64]| {
-            let Some(place) = index.checked_sub(inner.start).filter(|place| *place < inner.len()) else { return };
+        for (place, (from, to)) in self.windows.ranges[inner.clone()].iter().enumerate() {
+            row.fill(0.0);
+            let to_seen = to - kernel.lag;
+            let from_seen = to_seen - kernel.duty * (to - from);
+            let points = if kernel.blur > 0.0 { BLUR_POINTS } else { 1 };
+            for point in 0..points {
+                let shift = kernel.blur * (point as f64 + 0.5) / points as f64;
+                let weight = 1.0 / (points as f64 * kernel.duty);
+                self.add(table, to_seen - shift, weight, &mut row);
+                self.add(table, from_seen - shift, -weight, &mut row);
+            }
             for (column, value) in row.iter().enumerate() {
                 rows[(place, column)] = value * 0.35 * self.mean;
             }
-            let (from, to) = self.windows.ranges[index];
             rows[(place, self.columns)] = row.iter().sum::<f64>() * 2.0 * self.mean;
             rows[(place, self.columns + 1)] = (to - from) * 0.4 * self.mean;
-        };
-        if kernel.low_pass > 0.0 {
-            visit_rows(self.lanes, &self.windows, kernel, (self.of, self.columns), |index, entries| {
-                row.fill(0.0);
-                entries.iter().for_each(|(column, seconds)| row[*column as usize] = *seconds);
-                put(index, &row);
-            });
-        } else {
-            for index in inner.clone() {
-                row.fill(0.0);
-                let (from, to) = self.windows.ranges[index];
-                let to_seen = to - kernel.lag;
-                let from_seen = to_seen - kernel.duty * (to - from);
-                let points = if kernel.blur > 0.0 { BLUR_POINTS } else { 1 };
-                for point in 0..points {
-                    let shift = kernel.blur * (point as f64 + 0.5) / points as f64;
-                    let weight = 1.0 / (points as f64 * kernel.duty);
-                    self.add(to_seen - shift, weight, &mut row);
-                    self.add(from_seen - shift, -weight, &mut row);
-                }
-                put(index, &row);
-            }
         }
         let y = self.windows.joules.get(inner).unwrap_or_default();
         ridge_likelihood(&rows, y).unwrap_or(f64::NEG_INFINITY)
