@@ -122,6 +122,7 @@ format: components
 .PHONY: lint
 lint: components
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy -p jouletree --no-default-features --locked -- -D warnings
 
 # Both write a cache, which is kept out of the sources.
 .PHONY: lint-python

@@ -97,8 +97,12 @@ fn ours(manifest: &Value) -> f64 {
 #[test]
 fn a_program_is_accounted_to_its_layers() {
     let place = Place::new();
-    let ran = place.ran(&["--level", "module", "--steps", "2..4"], LAYERS);
+    let ran = place.ran(&["--level", "module", "--steps", "2..4", "--timings"], LAYERS);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for stage in ["power", "read", "align", "keep", "report", "print"] {
+        let line = ran.stderr.lines().find(|line| line.starts_with(stage) && line.contains(" ms"));
+        assert!(line.is_some(), "{stage} is not in {}", ran.stderr);
+    }
     assert_eq!(ran.stdout, "", "what jouletree says goes to standard error");
     let words =
         ["by layer", "layer_1", "by pass", "backward", "3 of 6 train steps", "the monitor itself", "kept in run"];
