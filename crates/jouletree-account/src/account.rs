@@ -6,12 +6,12 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use jouletree_model::{
-    Device, DeviceEnergy, EnergySeries, Footprint, Joules, Kind, Lane, MeteredSeries, Nanos, OpEnergy, OpId,
-    PartCharge, PowerSpan, StageEnergy, Step, StepEnergy, TimeRange, Timeline, Trace, Warning,
+    Device, DeviceEnergy, EnergySeries, Explanation, Footprint, Joules, Kind, Lane, MeteredSeries, Nanos,
+    OpEnergy, OpId, PartCharge, PowerSpan, StageEnergy, Step, StepEnergy, TimeRange, Timeline, Trace, Warning,
 };
 
 use crate::Attribution;
-use crate::attribution::{Equal, EqualShares, Explanation, Numbers, Observed, Policy, Shares, with_policy};
+use crate::attribution::{Equal, EqualShares, Numbers, Observed, Policy, Shares, with_policy};
 use crate::hosting::Hosting;
 use crate::own_ops::OwnOps;
 use crate::paper;

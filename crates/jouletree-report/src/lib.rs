@@ -21,7 +21,7 @@ pub use figures::{
 };
 pub use page::page;
 pub use parts::{PartRow, parts, parts_by_name};
-pub use reaccounted::{AttributionError, footprint_by, recorded_attribution};
+pub use reaccounted::{AttributionError, explained_by, footprint_by, recorded_attribution};
 pub use study::{
     DeviceTotal, Moment, PowerTrack, PowerView, Provenance, Ranked, StageTotal, StepView, Study, StudyError,
 };

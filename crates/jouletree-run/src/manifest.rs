@@ -6,7 +6,8 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use jouletree_model::{
-    Device, DeviceEnergy, Joules, PartEnergy, Process, StageEnergy, Trace, TraceSource, Warning, redacted,
+    Device, DeviceEnergy, Explanation, Joules, PartEnergy, Process, StageEnergy, Trace, TraceSource, Warning,
+    redacted,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -67,6 +68,9 @@ pub struct Accounting {
     /// The policy that shared energy among operations. Absent in the runs of earlier versions, whose shares are equal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attribution: Option<String>,
+    /// What it did on each device and why, where it had a choice.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attributed: Vec<Explanation>,
     /// How long a reading holds, in milliseconds, where the rule has such a limit.
     pub hold_ms: Option<f64>,
 }

@@ -3,8 +3,10 @@
 
 use std::path::Path;
 
-use jouletree_account::{AccountError, Attribution, Metered, Rule, Semantics, account_by, on_host_of};
-use jouletree_model::{Footprint, MeteredSeries, Nanos, Trace};
+use jouletree_account::{
+    AccountError, Attribution, Explained, Metered, Rule, Semantics, account_explained, on_host_of,
+};
+use jouletree_model::{Explanation, Footprint, MeteredSeries, Nanos, Trace};
 use jouletree_run::{Accounting, EnergyOf, RunContents, RunError, RunFolder};
 
 /// How operations and power become a footprint.
@@ -35,7 +37,7 @@ impl Method {
     }
 
     /// What the manifest says of it.
-    fn described(&self, power: Vec<String>) -> Accounting {
+    fn described(&self, power: Vec<String>, attributed: &[Explanation]) -> Accounting {
         Accounting {
             command: std::env::args().collect(),
             power,
@@ -43,6 +45,7 @@ impl Method {
             semantics: self.semantics.as_str().to_owned(),
             energy: self.energy,
             attribution: Some(self.attribution.to_string()),
+            attributed: attributed.to_vec(),
             hold_ms: self.hold.map(|hold| hold.0 as f64 / 1e6),
         }
     }
@@ -57,14 +60,17 @@ pub struct Accounted {
     pub power: Vec<MeteredSeries>,
     /// Where it went.
     pub footprint: Footprint,
+    /// How energy was attributed on each device and why, where the policy had a choice.
+    pub explanations: Vec<Explanation>,
     method: Method,
 }
 
 /// Aligns operations with power.
 pub fn account(trace: Trace, power: Vec<MeteredSeries>, method: Method) -> Result<Accounted, AccountError> {
     let trace = on_host_of(trace, &power);
-    let footprint = account_by(&trace, &Metered::devices(&power), method.semantics, method.attribution)?;
-    Ok(Accounted { trace, power, footprint, method })
+    let explained = account_explained(&trace, &Metered::devices(&power), method.semantics, method.attribution)?;
+    let Explained { footprint, explanations } = explained;
+    Ok(Accounted { trace, power, footprint, explanations, method })
 }
 
 impl Accounted {
@@ -80,7 +86,7 @@ impl Accounted {
 
     fn contents(&self, files: Vec<String>) -> RunContents<'_> {
         RunContents {
-            accounting: self.method.described(files),
+            accounting: self.method.described(files, &self.explanations),
             trace: &self.trace,
             power: &self.power,
             footprint: &self.footprint,

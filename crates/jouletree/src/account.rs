@@ -54,8 +54,14 @@ pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
     match arguments.view.format {
         Format::Table => print(&show::report(footprint, &spreads, &arguments.view).written(Look::of_stdout()))?,
         Format::Markdown => print(&show::report(footprint, &spreads, &arguments.view).written(Look::Markdown))?,
-        Format::Json => print(&json::everything(footprint, &spreads, &tef, &tree)?)?,
+        Format::Json => {
+            let explanations = arguments.explain.then_some(accounted.explanations.as_slice());
+            print(&json::everything(footprint, &spreads, (&tef, &tree), explanations)?)?;
+        }
         Format::Csv => print(&show::view(footprint, &spreads, By::Op, &arguments.view)?)?,
+    }
+    if arguments.explain && matches!(arguments.view.format, Format::Table | Format::Markdown) {
+        print(&format!("\n{}", show::explained(&accounted.explanations)))?;
     }
     print_warnings(&footprint.warnings);
     if arguments.timings {

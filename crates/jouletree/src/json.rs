@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use jouletree_account::{EnergyTree, Spreads, Tef, TefEntry, t2a};
-use jouletree_model::{Device, DeviceEnergy, Footprint, Kind, Pass, StepEnergy, TraceSource, Warning};
+use jouletree_model::{
+    Device, DeviceEnergy, Explanation, Footprint, Kind, Pass, StepEnergy, TraceSource, Warning,
+};
 use jouletree_report::{PartRow, parts};
 use serde::Serialize;
 
@@ -17,6 +19,8 @@ struct Everything<'a> {
     steps: Vec<StepRow<'a>>,
     parts: Vec<PartRow>,
     tree: &'a EnergyTree,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attribution: Option<&'a [Explanation]>,
     traces: &'a [TraceSource],
     warnings: &'a [Warning],
 }
@@ -64,7 +68,12 @@ pub struct StepRow<'a> {
 }
 
 /// All of a footprint, for programs.
-pub fn everything(footprint: &Footprint, spreads: &Spreads, tef: &Tef, tree: &EnergyTree) -> Result<String> {
+pub fn everything(
+    footprint: &Footprint,
+    spreads: &Spreads,
+    (tef, tree): (&Tef, &EnergyTree),
+    attribution: Option<&[Explanation]>,
+) -> Result<String> {
     let summary = t2a(tef);
     let everything = Everything {
         devices: device_rows(footprint, spreads),
@@ -73,6 +82,7 @@ pub fn everything(footprint: &Footprint, spreads: &Spreads, tef: &Tef, tree: &En
         steps: step_rows(footprint),
         parts: parts(footprint),
         tree,
+        attribution,
         traces: &footprint.sources,
         warnings: &footprint.warnings,
     };

@@ -29,14 +29,12 @@ use std::ops::{Add, AddAssign, Sub};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use jouletree_model::{DeviceErrors, EnergySeries, ErrorModel, ErrorSum, Joules, OpError, OpId};
+use jouletree_model::{DeviceErrors, EnergySeries, ErrorModel, ErrorSum, Explanation, Joules, OpError, OpId};
 
 pub use equal::{Equal, EqualShares};
 pub(crate) use observed::Numbers;
 pub use observed::{Observed, Piece};
-pub use regressed::{
-    Explanation, Learned, LeftOut, Regressed, RegressedShares, Residuals, SensorFound, Spread as PowerSpread,
-};
+pub use regressed::{Regressed, RegressedShares};
 
 use crate::OpTally;
 

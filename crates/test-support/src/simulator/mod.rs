@@ -7,4 +7,5 @@ pub mod power;
 pub mod program;
 pub mod random;
 pub mod scenarios;
+pub mod score;
 pub mod sensor;

@@ -9,6 +9,9 @@ const BLOCK: usize = 64;
 /// How many columns of a lower triangle are updated at a time: the upper halves of such panels are computed for nothing.
 const PANEL: usize = 128;
 
+/// Products with a side of at most so many are computed entry by entry.
+const SMALL: usize = 8;
+
 /// A part of a matrix: where it begins, and how far apart its rows and columns are.
 #[derive(Clone, Copy)]
 pub(super) struct Part<'a> {
@@ -41,6 +44,10 @@ impl<'a> Part<'a> {
         Part { rows: self.columns, columns: self.rows, strides: (right, down), ..self }
     }
 
+    fn at(&self, row: usize, column: usize) -> f64 {
+        self.data[row * self.strides.0 + column * self.strides.1]
+    }
+
     fn view(&self) -> DMatrixView<'a, f64, Dyn, Dyn> {
         let (down, right) = self.strides;
         DMatrixView::from_slice_with_strides(self.data, self.rows, self.columns, down, right)
@@ -58,6 +65,17 @@ pub(super) fn multiply(
         return;
     }
     let Some(data) = data.get_mut(from.0 + from.1 * height..) else { return };
+    // nalgebra takes another way for such matrices, which does not know all strides.
+    if a.rows.min(a.columns).min(b.columns) <= SMALL {
+        for column in 0..b.columns {
+            for row in 0..a.rows {
+                let sum: f64 = (0..a.columns).map(|inner| a.at(row, inner) * b.at(inner, column)).sum();
+                let entry = &mut data[row + column * height];
+                *entry = alpha * sum + if beta == 0.0 { 0.0 } else { beta * *entry };
+            }
+        }
+        return;
+    }
     let mut part: DMatrixViewMut<'_, f64, Dyn, Dyn> =
         DMatrixViewMut::from_slice_with_strides_mut(data, a.rows, b.columns, 1, height);
     part.gemm(alpha, &a.view(), &b.view(), beta);
@@ -270,11 +288,13 @@ mod tests {
 
     #[test]
     fn gram_matrices_are_sums_over_rows() {
-        let rows = DMatrix::from_fn(40, 150, |i, j| ((i * 5 + j * 3) % 11) as f64);
-        let mut gram = DMatrix::from_element(150, 150, 1.0);
-        add_gram(&mut gram, &rows, 30);
-        mirror(&mut gram);
-        let wanted = rows.rows(0, 30).transpose() * rows.rows(0, 30);
-        assert!((gram - wanted).add_scalar(-1.0).amax() < 1e-9);
+        for (count, width) in [(30, 150), (3, 150), (30, 4), (2, 2), (9, 129), (40, 260)] {
+            let rows = DMatrix::from_fn(40, width, |i, j| ((i * 5 + j * 3) % 11) as f64);
+            let mut gram = DMatrix::from_element(width, width, 1.0);
+            add_gram(&mut gram, &rows, count);
+            mirror(&mut gram);
+            let wanted = rows.rows(0, count).transpose() * rows.rows(0, count);
+            assert!((gram - wanted).add_scalar(-1.0).amax() < 1e-9, "{count} {width}");
+        }
     }
 }

@@ -4,7 +4,6 @@ mod classify;
 mod columns;
 mod errors;
 mod estimate;
-mod explanation;
 mod fit;
 mod kernel;
 mod linear;
@@ -20,7 +19,6 @@ mod statistics;
 mod validate;
 mod windows;
 
-pub use explanation::{Explanation, Learned, LeftOut, Residuals, SensorFound, Spread};
 pub use policy::{Regressed, RegressedShares};
 
 #[cfg(test)]

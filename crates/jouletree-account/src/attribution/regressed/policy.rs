@@ -5,12 +5,14 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 use std::sync::Arc;
 
-use jouletree_model::{EnergySeries, ErrorModel, Joules, Kind, OpError, OpId, PowerSpan, TimeRange, Watts};
+use jouletree_model::{
+    EnergySeries, ErrorModel, Explanation, Joules, Kind, Learned, LeftOut, OpError, OpId, PowerSpan, PowerSpread,
+    Residuals, SensorFound, TimeRange, Watts,
+};
 
 use super::classify::classified;
 use super::columns::NONE;
 use super::estimate::{Degenerate, Estimate, Sensor, estimate};
-use super::explanation::{Explanation, Learned, LeftOut, Residuals, SensorFound, Spread};
 use super::kernel::Kernel;
 use super::options::Options;
 use super::restore::restored;
@@ -114,9 +116,7 @@ fn possible(windows: &Windows) -> Sensor {
         // Counters of processors tick every millisecond.
         shapes.push(Kernel { blur: 1e-3, ..plain });
     }
-    if usual > 0.01 {
-        shapes.extend([0.5, 0.25].map(|duty| Kernel { duty, ..plain }));
-    }
+    shapes.extend([0.5, 0.25].map(|duty| Kernel { duty, ..plain }));
     if usual < 0.2 {
         shapes.extend([1.0, 2.0].map(|times| Kernel { low_pass: times * usual, ..plain }));
     }
@@ -296,7 +296,7 @@ impl Estimate {
             readings: self.windows,
             own_powers: columns.own,
             shared_powers: columns.of.iter().filter(|column| **column != NONE).count() - columns.own,
-            spread: Spread { types, roles, operations },
+            spread: PowerSpread { types, roles, operations },
             idle_w: Watts(fit.powers.last().copied().unwrap_or_default()),
             noise: fit.noise.sqrt() / (windows.mean_power() * reading_s),
             residuals: Residuals { portmanteau: self.portmanteau, autoregression: self.phi.clone() },

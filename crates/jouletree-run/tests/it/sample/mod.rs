@@ -24,6 +24,7 @@ impl Run {
                 semantics: "half-open".into(),
                 energy: EnergyOf::Tree,
                 attribution: Some("equal".into()),
+                attributed: Vec::new(),
                 hold_ms: Some(0.1),
             },
             trace: &self.trace,

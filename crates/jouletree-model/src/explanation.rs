@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use jouletree_model::{Device, Joules, Nanos, Watts};
 use serde::{Deserialize, Serialize};
+
+use crate::{Device, Joules, Nanos, Watts};
 
 /// How the energy of one device was attributed, and why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,7 +33,7 @@ pub struct Learned {
     /// The operations that share a power with others of their role or type, as they ran too seldom or there are too many.
     pub shared_powers: usize,
     /// By how much powers differ, as relative standard deviations.
-    pub spread: Spread,
+    pub spread: PowerSpread,
     /// The power of the idle device while the program ran.
     pub idle_w: Watts,
     /// The noise of a reading, relative to a mean reading.
@@ -66,7 +67,7 @@ pub struct SensorFound {
 
 /// By how much powers differ.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Spread {
+pub struct PowerSpread {
     /// Between types of operations.
     pub types: f64,
     /// Between roles of one type.
