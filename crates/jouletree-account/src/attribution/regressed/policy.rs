@@ -28,6 +28,9 @@ const LEAST_READINGS: usize = 60;
 /// The half-widths of the steps that polish the sensor's lag, in seconds.
 const WIDTHS: [f64; 4] = [1e-4, 5e-5, 2e-5, 2e-5];
 
+/// The largest lag of a sensor, in seconds, beside its own period.
+const MOST_LAG: f64 = 0.1;
+
 /// The policy.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Regressed;
@@ -121,8 +124,8 @@ fn possible(windows: &Windows) -> Sensor {
         shapes.extend([1.0, 2.0].map(|times| Kernel { low_pass: times * usual, ..plain }));
     }
     // A reading may be of the time before it or after it, and be late besides.
-    let most = (1.5 * usual).max(2.5e-3);
-    let least = (0.5 * usual).max(2.5e-3);
+    let most = (usual + (0.5 * usual).min(MOST_LAG)).max(2.5e-3);
+    let least = (0.5 * usual).min(MOST_LAG).max(2.5e-3);
     Sensor { kernel: plain, search: Some(Range { shapes, lags: (-least, most) }), widths: WIDTHS.to_vec() }
 }
 

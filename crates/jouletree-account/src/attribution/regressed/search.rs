@@ -28,6 +28,9 @@ const ROLES: usize = 60;
 /// How many coarse lags of a shape are refined.
 const PEAKS: usize = 3;
 
+/// How much likelier than a plain sensor one must be, beyond what the best of many is by chance.
+const LEAST_GAIN: f64 = 4.0;
+
 /// A table of activity has at most so many instants.
 const INSTANTS: usize = 64_000;
 
@@ -68,7 +71,11 @@ pub(super) fn find(seen: Seen<'_>, range: &Range) -> Kernel {
     let stretches: Vec<Stretch> = (0..number).map(stretch).collect();
     // Shapes are compared at their best lags: beside it, one that blurs would win.
     let best = range.shapes.iter().filter_map(|shape| best_of_shape(&stretches, shape, range.lags, step));
-    best.max_by(better).map_or_else(Kernel::default, |best| best.1)
+    let Some((likelihood, best)) = best.max_by(better) else { return Kernel::default() };
+    // Of many candidates one fits by chance: it must be better than no lag and no blur by more than that.
+    let plain: f64 = stretches.iter().map(|stretch| stretch.rated(&stretch.active, Kernel::default()).0).sum();
+    let candidates = range.shapes.len() as f64 * ((range.lags.1 - range.lags.0) / step + 1.0);
+    if likelihood - plain > candidates.ln() + LEAST_GAIN { best } else { Kernel::default() }
 }
 
 /// The best lag of a shape, or line of lags, with its likelihood over all stretches.
