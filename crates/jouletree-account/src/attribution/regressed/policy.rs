@@ -1,6 +1,7 @@
 //! The policy: where powers can be estimated and predict left-out readings better, operations are charged by them; elsewhere
 //! shares are equal, and the reason is kept.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 use std::sync::Arc;
@@ -31,6 +32,13 @@ const WIDTHS: [f64; 4] = [1e-4, 5e-5, 2e-5, 2e-5];
 /// The largest lag of a sensor, in seconds, beside its own period.
 const MOST_LAG: f64 = 0.1;
 
+/// Estimated powers are used only if their expected error is at most this, relative to all that is charged …
+const MOST_ERROR: f64 = 0.3;
+
+/// … and at most this part of their distance from equal shares. Left-out readings cannot show it: where steps are locked to
+/// readings, these always hold the same mixes, which are predicted whatever the powers in them.
+const MOST_OF_DISTANCE: f64 = 0.75;
+
 /// The policy.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Regressed;
@@ -43,6 +51,7 @@ enum Reason {
     FewOperations(usize),
     NoEnergy,
     NotBetter(f64),
+    NotSeparable(f64),
     Degenerate,
 }
 
@@ -66,6 +75,12 @@ impl fmt::Display for Reason {
                 "estimated powers do not predict left-out readings better than equal shares do (t = {t:.1}, {} needed); \
                  record for longer, or with a shorter period",
                 Options::default().least_t
+            ),
+            Reason::NotSeparable(error) => write!(
+                f,
+                "readings do not separate operations: estimated powers would be off by {:.0} % on average; steps may be \
+                 locked to readings, or too few",
+                error * 100.0
             ),
             Reason::Degenerate => f.write_str("the readings do not determine any power"),
         }
@@ -177,6 +192,11 @@ impl Policy for Regressed {
         if estimate.validation.t < options.least_t {
             return equal(Reason::NotBetter(estimate.validation.t), Some(learned));
         }
+        let charges = Charges::of(device, &windows, &estimate);
+        let (error, distance) = charges.expected();
+        if !(error <= MOST_ERROR && error <= MOST_OF_DISTANCE * distance) {
+            return equal(Reason::NotSeparable(error), Some(learned));
+        }
         let all = Windows::of(device.spans);
         // Lags count from the first window that was fitted.
         let all = all.counted_from(windows.origin);
@@ -199,7 +219,7 @@ impl Policy for Regressed {
                 watts: estimate.columns.of.iter().map(power).collect(),
                 idle: estimate.fit.powers.last().copied().unwrap_or_default(),
                 series,
-                errors: errors(device, &windows, &estimate),
+                errors: charges.errors,
             }),
         }
     }
@@ -246,32 +266,54 @@ impl Policy for Regressed {
     }
 }
 
-/// What the charge of each operation follows: how much of it is of its own power, and how much of idle power.
-fn errors(device: &Observed<'_>, windows: &Windows, estimate: &Estimate) -> Errors {
-    let Estimate { columns, fit, covariance, kernel, .. } = estimate;
-    let ops = columns.of.len();
-    let (mut lane, mut share) = (vec![0.0; ops], vec![0.0; ops]);
-    each_share(device, &happened(windows, kernel), |piece| {
-        for (_, op) in piece.active {
-            let op = device.operation(*op).index();
-            if let Some((lane, share)) = lane.get_mut(op).zip(share.get_mut(op)) {
-                *lane += piece.seconds;
-                *share += piece.seconds / piece.active.len() as f64;
+/// What operations are charged with by both policies while readings were fitted, and the errors of one.
+struct Charges {
+    errors: Errors,
+    /// By estimated powers, equal shares, and the standard error of the first, in joules.
+    of_ops: Vec<(f64, f64, f64)>,
+}
+
+impl Charges {
+    /// What the charge of each operation follows, how much of its own power and how much of idle power, and what it comes to.
+    fn of(device: &Observed<'_>, windows: &Windows, estimate: &Estimate) -> Charges {
+        let Estimate { columns, fit, covariance, kernel, .. } = estimate;
+        let spans = happened(windows, kernel);
+        // Lane time, its share among lanes, and energy by equal shares.
+        let mut sums = vec![(0.0, 0.0, 0.0); columns.of.len()];
+        each_share(device, &spans, |piece| {
+            let share = piece.seconds / piece.active.len().max(1) as f64;
+            for (_, op) in piece.active {
+                if let Some(sum) = sums.get_mut(device.operation(*op).index()) {
+                    let equal = share * spans[piece.window].power.0;
+                    *sum = (sum.0 + piece.seconds, sum.1 + share, sum.2 + equal);
+                }
             }
+        });
+        let widening = covariance.widening().powi(2);
+        let model = ErrorModel::new(covariance.idle() + 1, |a, b| widening * covariance.get(a, b));
+        let mut errors = Errors { ops: BTreeMap::new(), model: Arc::new(model) };
+        let mut of_ops = Vec::new();
+        let idle = fit.powers.last().copied().unwrap_or_default();
+        for (op, (column, (lane, share, equal))) in columns.of.iter().zip(sums).enumerate() {
+            let Some(power) = fit.powers.get(*column as usize).filter(|_| *column != NONE) else { continue };
+            let (own, alike) = (lane * power, share * idle);
+            let part = if own > 0.0 { own / (own + alike) } else { 1.0 };
+            let apart = covariance.widening() * covariance.lumped(columns, op).sqrt();
+            let error = OpError { power: *column, part, apart };
+            let sum = errors.model.charge(error, Joules(own + alike));
+            of_ops.push((own + alike, equal, sum.standard_error().0));
+            errors.ops.insert(OpId(op as u32), error);
         }
-    });
-    let idle = fit.powers.last().copied().unwrap_or_default();
-    let error = |(op, column): (usize, &u32)| {
-        let column = Some(*column).filter(|column| *column != NONE)?;
-        let own = lane[op] * fit.powers[column as usize];
-        let part = if own > 0.0 { own / (own + share[op] * idle) } else { 1.0 };
-        let apart = covariance.widening() * covariance.lumped(columns, op).sqrt();
-        Some((OpId(op as u32), OpError { power: column, part, apart }))
-    };
-    let widening = covariance.widening().powi(2);
-    let model = ErrorModel::new(covariance.idle() + 1, |a, b| widening * covariance.get(a, b));
-    let ops = columns.of.iter().enumerate().filter_map(error).collect();
-    Errors { ops, model: Arc::new(model) }
+        Charges { errors, of_ops }
+    }
+
+    /// The expected error of charges by estimated powers, and how far equal shares are from these, both relative to all charges.
+    fn expected(&self) -> (f64, f64) {
+        // The mean distance of a normal deviation is 0.8 of its standard deviation.
+        let sum = |of: fn(&(f64, f64, f64)) -> f64| self.of_ops.iter().map(of).sum::<f64>();
+        let total = sum(|of| of.0);
+        (0.8 * sum(|of| of.2) / total, sum(|of| (of.0 - of.1).abs()) / total)
+    }
 }
 
 impl Estimate {
