@@ -34,6 +34,8 @@ use jouletree_model::{DeviceErrors, EnergySeries, ErrorModel, ErrorSum, Explanat
 pub use equal::{Equal, EqualShares};
 pub(crate) use observed::Numbers;
 pub use observed::{Observed, Piece};
+#[doc(hidden)]
+pub use regressed::probe;
 pub use regressed::{Regressed, RegressedShares};
 
 use crate::OpTally;

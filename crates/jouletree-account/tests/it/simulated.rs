@@ -190,36 +190,3 @@ proptest! {
         }
     }
 }
-
-#[test]
-#[ignore]
-fn sweep_random() {
-    use test_support::simulator::scenarios::random;
-    let seeds = std::env::var("SEEDS").unwrap_or_default();
-    let seeds: Vec<u64> = match seeds.as_str() {
-        "" => (0..200).collect(),
-        seeds => seeds.split(',').map(|seed| seed.parse().unwrap()).collect(),
-    };
-    for seed in seeds {
-        let scenario = random(seed);
-        let run = scenario.run(seed);
-        let equal =
-            Score::of(&run, &explained(&run.trace, &run.series, Kind::Measured, Attribution::Equal).footprint);
-        let found = explained(&run.trace, &run.series, Kind::Measured, Attribution::Regressed);
-        let e = Score::of(&run, &found.footprint);
-        let lines = found.explanations[0].to_string();
-        let worse = if e.by_op > 1.02 * equal.by_op { "WORSE" } else { "" };
-        println!(
-            "{seed} {worse} equal {:.1}/{:.1} regressed {:.1}/{:.2} held {:.2} {:?} {:?} {:?}\n{}\n",
-            equal.by_op,
-            equal.by_layer,
-            e.by_op,
-            e.by_layer,
-            e.held,
-            scenario.schedule,
-            scenario.sensor,
-            scenario.surroundings,
-            lines
-        );
-    }
-}

@@ -19,6 +19,9 @@ use crate::attribution::Observed;
 use crate::self_time::SelfTime;
 use jouletree_model::TimeRange;
 
+/// About how many entries the rows of a regression have at most, each of ten bytes.
+const MOST_ENTRIES: f64 = 12e6;
+
 /// What is known of the sensor.
 #[derive(Debug, Clone)]
 pub(super) struct Sensor {
@@ -110,6 +113,14 @@ pub(super) fn estimate(
     if let Some(range) = &sensor.search {
         kernel = find(Seen { lanes: observed.lanes, windows, catalog, activity: &activity }, range);
     }
+    // Bounds memory and time, however long the run is.
+    let entries = windows.len() as f64
+        * match kernel.low_pass > 0.0 {
+            true => observed.ops.len().min(options.columns) as f64,
+            false => 1.0 + activity.count.iter().sum::<u64>() as f64 / windows.len().max(1) as f64,
+        };
+    let thinned = (entries > MOST_ENTRIES).then(|| windows.thinned(MOST_ENTRIES / entries));
+    let windows = thinned.as_ref().unwrap_or(windows);
     let skipped = match kernel.low_pass > 0.0 {
         true => (5.0 * kernel.low_pass / windows.usual_duration()).ceil() as usize,
         false => 0,

@@ -30,6 +30,8 @@ pub(super) struct Fit {
     pub(super) variances: [f64; LEVELS],
     /// The variance of the noise.
     pub(super) noise: f64,
+    /// How many steps it took.
+    pub(super) iterations: usize,
 }
 
 /// The fit of a model: what stays the same from step to step.
@@ -138,7 +140,9 @@ impl Model<'_> {
         let mut noise = start.noise.unwrap_or(0.05 * 0.05 * statistics.square / count);
         let mut effects = start.effects.unwrap_or_else(|| vec![0.0; effects_count + 1]);
         let residual = |powers: &[f64]| statistics.residual(powers, &times(&statistics.gram, powers));
-        for _ in 0..iterations {
+        let mut taken = 0;
+        for iteration in 0..iterations {
+            taken = iteration + 1;
             let Curvature { precisions, powers, factor } =
                 self.curvature(statistics, &effects, &variances, noise)?;
             let gram_powers = times(&statistics.gram, &powers);
@@ -205,7 +209,7 @@ impl Model<'_> {
             }
         }
         let powers = self.powers(&effects);
-        Some(Fit { effects, powers, variances, noise })
+        Some(Fit { effects, powers, variances, noise, iterations: taken })
     }
 
     /// The inverse of the Cholesky factor of the Hessian at a fit: the covariance of effects is its square.

@@ -10,6 +10,7 @@ mod linear;
 mod noise;
 mod options;
 mod policy;
+pub mod probe;
 mod refine;
 mod restore;
 mod rows;

@@ -2,6 +2,9 @@
 
 use jouletree_model::{Nanos, PowerSpan};
 
+/// In how many stretches a long run is looked at.
+const STRETCHES: usize = 8;
+
 /// Windows in order of time. They may leave gaps between them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Windows {
@@ -63,6 +66,19 @@ impl Windows {
         Windows { origin: self.origin, ranges, joules: self.joules.get(range).unwrap_or_default().to_vec() }
     }
 
+    /// About this part of them, in some long stretches spread over the whole.
+    pub(super) fn thinned(&self, part: f64) -> Windows {
+        let wanted = ((self.len() as f64 * part) as usize / STRETCHES).max(1);
+        let mut thinned = Windows { origin: self.origin, ..Windows::default() };
+        for number in 0..STRETCHES {
+            let from = number * self.len().saturating_sub(wanted) / (STRETCHES - 1);
+            let Windows { ranges, joules, .. } = self.part(from..(from + wanted).min(self.len()));
+            thinned.ranges.extend(ranges);
+            thinned.joules.extend(joules);
+        }
+        thinned
+    }
+
     /// Whether a window follows the one before it without a gap.
     pub(super) fn follows(&self, index: usize) -> bool {
         let before = index.checked_sub(1).and_then(|before| self.ranges.get(before));
@@ -78,4 +94,20 @@ pub(super) fn since(origin: Nanos, time: Nanos) -> f64 {
 /// The instant so many seconds after another.
 pub(super) fn after(origin: Nanos, seconds: f64) -> Nanos {
     Nanos(origin.0.saturating_add((seconds * 1e9).round() as i64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_runs_are_looked_at_in_stretches_that_do_not_meet() {
+        let ranges: Vec<(f64, f64)> = (0..10_000).map(|index| (f64::from(index), f64::from(index + 1))).collect();
+        let windows = Windows { origin: Nanos(0), joules: vec![1.0; ranges.len()], ranges };
+        let thinned = windows.thinned(0.2);
+        assert_eq!((thinned.len(), thinned.joules.len()), (2000, 2000));
+        assert!(thinned.ranges.is_sorted_by(|a, b| a.1 <= b.0));
+        assert_eq!((1..thinned.len()).filter(|index| !thinned.follows(*index)).count(), STRETCHES - 1);
+        assert_eq!((thinned.ranges[0].0, thinned.ranges[1999].1), (0.0, 10_000.0));
+    }
 }
