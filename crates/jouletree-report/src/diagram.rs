@@ -7,13 +7,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use dagre::graph::{Graph, GraphOptions};
 use dagre::{EdgeLabel, LayoutOptions, NodeLabel, layout};
-use jouletree_account::{Arrow, EnergyTree};
+use jouletree_account::{Arrow, EnergyTree, is_earlier, numbered};
 use jouletree_model::{Pass, guarded};
 
 /// The size of a box.
 pub const BOX: (f64, f64) = (168.0, 58.0);
 /// So many parts have a box of their own, the largest; the others share one.
 const MOST_BOXES: usize = 48;
+/// Parts with less than this share of their layer share a box.
+const LEAST_SHARE: f64 = 0.01;
 
 /// How large things are.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -55,7 +57,7 @@ pub struct Place {
 }
 
 /// What a box stands for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Part {
     /// A child of the layer, by its index.
     Child(usize),
@@ -134,8 +136,7 @@ impl Diagram {
         if layer.children.is_empty() {
             return None;
         }
-        let most = measures.most_boxes.max(1);
-        let shown = if layer.children.len() > most { most - 1 } else { layer.children.len() };
+        let shown = shown(layer, measures.most_boxes.max(1));
         let mut parts: Vec<Part> = (0..shown).map(Part::Child).collect();
         let others = (shown < layer.children.len()).then_some(Part::Others(shown));
         parts.extend(others);
@@ -154,9 +155,36 @@ impl Diagram {
             Default::default()
         });
         let alone = places.iter_mut().zip(is_joined).filter(|(_, is_joined)| !is_joined).map(|(place, _)| place);
-        in_rows(alone.collect(), &mut size, measures);
+        let mut alone: Vec<&mut Place> = alone.collect();
+        by_number(&mut alone, layer);
+        in_rows(alone, &mut size, measures);
         Some(Diagram { size, places, routes })
     }
+}
+
+/// How many parts, the largest, have a box of their own. One box for a single small part would say less than its name.
+fn shown(layer: &EnergyTree, most: usize) -> usize {
+    let all = layer.children.len();
+    let least = layer.energy.0 * LEAST_SHARE;
+    let large = layer.children.iter().take_while(|child| child.energy.0 >= least).count();
+    let shown = if least > 0.0 && large > 0 && large + 1 < all { large } else { all };
+    if shown == all && all <= most { all } else { shown.min(most - 1) }
+}
+
+/// Puts boxes without data flow whose names differ only in a number into the order of their numbers.
+fn by_number(alone: &mut [&mut Place], layer: &EnergyTree) {
+    let name = |place: &Place| match place.part {
+        Part::Child(child) => layer.children.get(child).map(|child| child.name.as_str()),
+        Part::Own | Part::Others(_) => None,
+    };
+    let mut firsts: HashMap<&str, usize> = HashMap::new();
+    let keys: HashMap<Part, (usize, u64)> = (alone.iter().enumerate())
+        .map(|(at, place)| match name(place).and_then(numbered) {
+            Some((stem, number)) => (place.part, (*firsts.entry(stem).or_insert(at), number)),
+            None => (place.part, (at, 0)),
+        })
+        .collect();
+    alone.sort_by_key(|place| keys.get(&place.part).copied());
 }
 
 /// The data flow between boxes, each pair once, in the direction in which it is drawn: downwards with the forward pass.
@@ -202,19 +230,6 @@ fn flows(layer: &EnergyTree, shown: usize) -> BTreeMap<(usize, usize), Heads> {
         flows.insert((from, to), pair.heads);
     }
     flows
-}
-
-/// Whether one of two siblings that differ in their number comes before the other: they run in this order, whatever constants a
-/// framework lets them share.
-pub(crate) fn is_earlier(name: &str, other: &str) -> Option<bool> {
-    let ((stem, number), (same, another)) = (numbered(name)?, numbered(other)?);
-    (stem == same && number != another).then_some(number < another)
-}
-
-/// A name that ends with a number, in two.
-fn numbered(name: &str) -> Option<(&str, u64)> {
-    let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
-    Some((stem, name.get(stem.len()..)?.parse().ok()?))
 }
 
 /// What flows between two boxes.
@@ -381,10 +396,6 @@ mod tests {
         let diagram = Diagram::of(&layer).unwrap();
         assert!(diagram.places[0].at.1 < diagram.places[1].at.1, "{diagram:?}");
         assert!(diagram.places[1].at.1 < diagram.places[2].at.1, "{diagram:?}");
-        assert_eq!(
-            (numbered("layer_12"), numbered("12"), numbered("layer")),
-            (Some(("layer_", 12)), Some(("", 12)), None)
-        );
     }
 
     #[test]
@@ -408,6 +419,31 @@ mod tests {
         assert_eq!(diagram.places.last().unwrap().part, Part::Others(MOST_BOXES - 1));
         assert!(diagram.routes.is_empty());
         assert_eq!(Diagram::of(&EnergyTree::default()), None);
+    }
+
+    #[test]
+    fn parts_below_one_percent_share_a_box() {
+        let with = |energies: &[f64]| {
+            let mut layer = layer(energies.len(), &[]);
+            layer.energy = Joules(energies.iter().sum());
+            layer.children.iter_mut().zip(energies).for_each(|(child, energy)| child.energy = Joules(*energy));
+            Diagram::of(&layer).unwrap().places.into_iter().map(|place| place.part).collect::<Vec<Part>>()
+        };
+        assert_eq!(with(&[90.0, 9.1, 0.5, 0.4]), [Part::Child(0), Part::Child(1), Part::Others(2)]);
+        assert_eq!(with(&[99.5, 0.5]), [Part::Child(0), Part::Child(1)], "one is not worth a box of others");
+        assert_eq!(with(&[0.5; 200]).len(), MOST_BOXES, "none is larger than the others");
+        assert_eq!(with(&[0.0; 3]).len(), 3);
+    }
+
+    #[test]
+    fn numbered_parts_without_data_flow_stand_in_their_order() {
+        let mut layer = layer(3, &[]);
+        for (child, name) in layer.children.iter_mut().zip(["layer_10", "pooler", "layer_2"]) {
+            child.name = name.to_owned();
+        }
+        let diagram = Diagram::of(&layer).unwrap();
+        let x = |child: usize| diagram.places.iter().find(|place| place.part == Part::Child(child)).unwrap().at.0;
+        assert!(x(2) < x(0) && x(0) < x(1), "{diagram:?}");
     }
 
     proptest! {

@@ -24,6 +24,7 @@ pub use parts::{PartRow, parts, parts_by_name};
 pub use reaccounted::{AttributionError, footprint_by, recorded_attribution};
 pub use study::{
     DeviceTotal, Moment, PowerTrack, PowerView, Provenance, Ranked, StageTotal, StepView, Study, StudyError,
+    program_name,
 };
 pub use told::{PhaseRow, StageRow, Told, WindowRow, stages};
 pub use warnings::{lasting_warnings, warnings};
