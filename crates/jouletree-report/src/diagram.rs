@@ -85,7 +85,7 @@ pub struct Route {
 pub struct Heads(pub u8);
 
 /// One way in which data flows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Flow {
     /// Between operations of the forward pass.
     Forward = 0,
@@ -191,20 +191,23 @@ fn by_number(alone: &mut [&mut Place], layer: &EnergyTree) {
 ///
 /// There are no cycles: where data flows in a circle, the least of it is drawn upwards.
 fn flows(layer: &EnergyTree, shown: usize) -> BTreeMap<(usize, usize), Heads> {
-    // Those that share a box are one.
-    let numbers: HashMap<&str, usize> = layer
-        .children
-        .iter()
-        .enumerate()
-        .map(|(number, child)| (child.name.as_str(), number.min(shown)))
-        .collect();
+    let numbers: HashMap<&str, usize> =
+        layer.children.iter().enumerate().map(|(number, child)| (child.name.as_str(), number)).collect();
+    let ends = |arrow: &Arrow| Some((*numbers.get(arrow.from.as_str())?, *numbers.get(arrow.to.as_str())?));
+    let arrows: Vec<((usize, usize), &Arrow)> =
+        layer.edges.iter().filter_map(|arrow| Some((ends(arrow)?, arrow))).collect();
     let mut pairs: BTreeMap<(usize, usize), Pair> = BTreeMap::new();
-    for arrow in &layer.edges {
-        let (Some(from), Some(to)) = (numbers.get(arrow.from.as_str()), numbers.get(arrow.to.as_str())) else {
-            continue;
-        };
+    let mut add = |from: usize, to: usize, arrow: &Arrow| {
         if from != to {
-            pairs.entry((*from.min(to), *from.max(to))).or_default().add(arrow, from > to);
+            pairs.entry((from.min(to), from.max(to))).or_default().add(arrow, from > to);
+        }
+    };
+    let mut through = Through::new(&arrows, shown);
+    for ((from, to), arrow) in arrows.iter().filter(|((from, _), _)| *from < shown) {
+        if *to < shown {
+            add(*from, *to, arrow);
+        } else {
+            through.to(*to, Flow::of(arrow)).iter().for_each(|to| add(*from, *to, arrow));
         }
     }
     let order = |from: usize, to: usize| -> Option<bool> {
@@ -230,6 +233,43 @@ fn flows(layer: &EnergyTree, shown: usize) -> BTreeMap<(usize, usize), Heads> {
         flows.insert((from, to), pair.heads);
     }
     flows
+}
+
+/// Parts that share a box are no part of the flow: what goes through them goes from box to box.
+struct Through {
+    /// Where data of a pass goes from a part without a box of its own.
+    next: HashMap<(usize, Flow), Vec<usize>>,
+    shown: usize,
+    known: HashMap<(usize, Flow), Vec<usize>>,
+}
+
+impl Through {
+    fn new(arrows: &[((usize, usize), &Arrow)], shown: usize) -> Through {
+        let mut next: HashMap<(usize, Flow), Vec<usize>> = HashMap::new();
+        for ((from, to), arrow) in arrows.iter().filter(|((from, _), _)| *from >= shown) {
+            let flow = Flow::of(arrow);
+            if flow != Flow::Between {
+                next.entry((*from, flow)).or_default().push(*to);
+            }
+        }
+        Through { next, shown, known: HashMap::new() }
+    }
+
+    /// The boxes that data reaches from such a part.
+    fn to(&mut self, part: usize, flow: Flow) -> &[usize] {
+        let Through { next, shown, known } = self;
+        known.entry((part, flow)).or_insert_with(|| {
+            let mut seen = HashSet::from([part]);
+            let mut waiting = vec![part];
+            let mut found = Vec::new();
+            while let Some(at) = waiting.pop() {
+                for to in next.get(&(at, flow)).into_iter().flatten().filter(|to| seen.insert(**to)) {
+                    if *to < *shown { found.push(*to) } else { waiting.push(*to) }
+                }
+            }
+            found
+        })
+    }
 }
 
 /// What flows between two boxes.
@@ -433,6 +473,20 @@ mod tests {
         assert_eq!(with(&[99.5, 0.5]), [Part::Child(0), Part::Child(1)], "one is not worth a box of others");
         assert_eq!(with(&[0.5; 200]).len(), MOST_BOXES, "none is larger than the others");
         assert_eq!(with(&[0.0; 3]).len(), 3);
+    }
+
+    #[test]
+    fn data_goes_through_parts_that_share_a_box() {
+        let f = Pass::Forward;
+        let mut layer = layer(5, &[(0, 3, f, f), (3, 4, f, f), (4, 1, f, f), (3, 2, Pass::Backward, f)]);
+        layer.energy = Joules(100.0);
+        layer.children.iter_mut().zip([50.0, 30.0, 19.2, 0.4, 0.4]).for_each(|(child, joules)| {
+            child.energy = Joules(joules);
+        });
+        let diagram = Diagram::of(&layer).unwrap();
+        assert_eq!(diagram.places.last().map(|place| place.part), Some(Part::Others(3)));
+        let routes: Vec<(usize, usize)> = diagram.routes.iter().map(|route| (route.from, route.to)).collect();
+        assert_eq!(routes, [(0, 1)], "and none ends at the box of the others");
     }
 
     #[test]

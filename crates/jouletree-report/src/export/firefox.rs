@@ -24,7 +24,7 @@ use super::{Content, ExportError};
 /// The profiler counts energy in picowatt-hours.
 const PICOWATT_HOURS_PER_JOULE: f64 = 1e12 / 3600.0;
 
-/// The numbers of threads that show what the program noted begin here; those of lanes are lower.
+/// The numbers of main threads begin here; those of lanes are lower.
 const NOTES: u32 = 1 << 30;
 
 /// Energies of one sample, smallest first, that a weight can count.
@@ -49,10 +49,10 @@ pub(super) fn write(content: &Content<'_>, output: &mut dyn Write) -> Result<(),
     if !notes.is_empty() {
         let title = if content.program.is_empty() { "program" } else { content.program };
         let process = profile.add_process(title, 0, beginning);
-        for (place, row) in notes.iter().enumerate() {
-            let thread = profile.add_thread(process, NOTES + number(place), beginning, place == 0);
-            profile.set_thread_name(thread, &row.name);
-            profile.set_thread_show_markers_in_timeline(thread, true);
+        // One thread is enough: the marker chart has a row for each name.
+        let thread = profile.add_thread(process, NOTES, beginning, true);
+        profile.set_thread_show_markers_in_timeline(thread, true);
+        for row in &notes {
             for note in &row.notes {
                 let name = profile.intern_string(&row.name);
                 let text = profile.intern_string(&note.name);
@@ -65,8 +65,10 @@ pub(super) fn write(content: &Content<'_>, output: &mut dyn Write) -> Result<(),
     let mut rows: Vec<RowSamples> = Vec::new();
     for (pid, track) in (1..).zip(tracks(trace, power)) {
         let process = profile.add_process(&track.device.to_string(), pid, beginning);
-        for (place, row) in track.rows.iter().enumerate() {
-            let thread = profile.add_thread(process, number(rows.len()), beginning, place == 0);
+        // The main thread has the name of its process and shows its power; lanes have names of their own.
+        profile.add_thread(process, NOTES + pid, beginning, true);
+        for row in &track.rows {
+            let thread = profile.add_thread(process, number(rows.len()), beginning, false);
             profile.set_thread_name(thread, &row.name);
             for lane in &row.lanes {
                 if let Some(known) = row_of_lane.get_mut(*lane) {
@@ -74,11 +76,6 @@ pub(super) fn write(content: &Content<'_>, output: &mut dyn Write) -> Result<(),
                 }
             }
             rows.push(RowSamples { thread, until: None, carry: 0.0 });
-        }
-        if track.lanes.is_empty() {
-            // A process is shown by its threads, and so is its power.
-            let thread = profile.add_thread(process, number(trace.lanes.len()) + pid, beginning, true);
-            profile.set_thread_name(thread, &track.device.to_string());
         }
         if let Some(metered) = track.power {
             let name = format!("Power: {} ({})", track.device, metered.kind);
