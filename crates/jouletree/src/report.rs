@@ -78,9 +78,10 @@ impl FromStr for Passes {
     fn from_str(text: &str) -> Result<Passes, String> {
         match text {
             "all" => Ok(Passes(None)),
-            one => one.parse().map(|pass| Passes(Some(pass))).map_err(|_| {
-                format!("{one:?} is no pass; choose forward, backward, optimizer or all")
-            }),
+            one => one
+                .parse()
+                .map(|pass| Passes(Some(pass)))
+                .map_err(|_| format!("{one:?} is no pass; choose forward, backward, optimizer or all")),
         }
     }
 }

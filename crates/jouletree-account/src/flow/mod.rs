@@ -75,9 +75,9 @@ pub(crate) fn arrows(tree: &PathTree<'_>, edges: &[TensorEdge]) -> impl Iterator
         let arrow = Arrow { from: name(from), to: name(to), from_pass, to_pass, count };
         by_parent.entry(nodes[from].parent).or_default().push(arrow);
     }
-    by_parent.into_iter().flat_map(|(parent, arrows)| {
-        order::in_order(arrows).into_iter().map(move |arrow| (parent, arrow))
-    })
+    by_parent
+        .into_iter()
+        .flat_map(|(parent, arrows)| order::in_order(arrows).into_iter().map(move |arrow| (parent, arrow)))
 }
 
 /// The two children of the lowest common ancestor that hold `from` and `to`; `None` when one holds the other.

@@ -67,7 +67,10 @@ mod tests {
 
     #[test]
     fn names_that_end_with_a_number_have_an_order() {
-        assert_eq!((numbered("layer_12"), numbered("12"), numbered("layer")), (Some(("layer_", 12)), Some(("", 12)), None));
+        assert_eq!(
+            (numbered("layer_12"), numbered("12"), numbered("layer")),
+            (Some(("layer_", 12)), Some(("", 12)), None)
+        );
         assert_eq!((is_earlier("a2", "a10"), is_earlier("a10", "a2")), (Some(true), Some(false)));
         assert_eq!((is_earlier("a1", "b2"), is_earlier("a", "a1"), is_earlier("a1", "a01")), (None, None, None));
     }

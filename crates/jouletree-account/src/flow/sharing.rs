@@ -37,7 +37,9 @@ pub(super) fn separated(model: &ModelTree, flows: &[DataFlow]) -> Vec<DataFlow> 
             if is_own(user) {
                 found.insert(DataFlow { from: node, to: *user });
             } else {
-                found.extend(sources.iter().filter(|from| *from != user).map(|from| DataFlow { from: *from, to: *user }));
+                found.extend(
+                    sources.iter().filter(|from| *from != user).map(|from| DataFlow { from: *from, to: *user }),
+                );
             }
         }
     }

@@ -25,7 +25,8 @@ pub(super) fn layer_edges<'a, E>(
     lanes: &[usize],
     mut edge: impl FnMut(Edge<'a>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut events: Vec<&Event> = lanes.iter().filter_map(|lane| trace.lanes.get(*lane)).flat_map(|lane| lane.events()).collect();
+    let mut events: Vec<&Event> =
+        lanes.iter().filter_map(|lane| trace.lanes.get(*lane)).flat_map(|lane| lane.events()).collect();
     events.sort_by_key(|event| (event.start, std::cmp::Reverse(event.end)));
     let mut known: FxHashMap<OpId, Vec<Frame<'a>>> = FxHashMap::default();
     let mut open: Vec<Frame<'a>> = Vec::new();
@@ -92,8 +93,20 @@ mod tests {
             Ok::<(), Infallible>(())
         });
         let expected = [
-            "0 forward", "0 a", "0 b", "10 end", "10 c", "30 end", "30 end", "30 end", "40 forward", "40 a", "40 c",
-            "50 end", "50 end", "50 end",
+            "0 forward",
+            "0 a",
+            "0 b",
+            "10 end",
+            "10 c",
+            "30 end",
+            "30 end",
+            "30 end",
+            "40 forward",
+            "40 a",
+            "40 c",
+            "50 end",
+            "50 end",
+            "50 end",
         ];
         assert_eq!(found, expected);
     }

@@ -174,8 +174,7 @@ impl EventWriter<'_> {
         write!(self.text, ",\"cat\":\"{}\",\"name\":", note.kind)?;
         serde_json::to_writer(&mut self.text, &note.name)?;
         self.text.extend_from_slice(b",\"args\":");
-        let arguments =
-            Arguments { function: &note.function, samples: note.samples, recorded: note.is_recorded };
+        let arguments = Arguments { function: &note.function, samples: note.samples, recorded: note.is_recorded };
         serde_json::to_writer(&mut self.text, &arguments)?;
         self.text.push(b'}');
         Ok(self.drain()?)

@@ -124,9 +124,9 @@ fn traced_steps(trace: &Trace) -> impl Iterator<Item = Note> {
         let range = TimeRange { start: event.start, end: event.end };
         extents.entry(event.step).and_modify(|extent| *extent = extent.union(range)).or_insert(range);
     }
-    extents.into_iter().filter_map(|(step, range)| {
-        Some(Note::new(SpanKind::Step, format!("step {}", step.number()?), range))
-    })
+    extents
+        .into_iter()
+        .filter_map(|(step, range)| Some(Note::new(SpanKind::Step, format!("step {}", step.number()?), range)))
 }
 
 /// Rows for each process that noted something; named after its rank or number where there are several.

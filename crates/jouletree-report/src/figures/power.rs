@@ -145,14 +145,24 @@ fn draw_deviations(
 ) {
     let height_at = |watts: f64| area.y + area.height - scale.part(watts) * area.height;
     let piece = track.piece.seconds();
-    for (number, watts) in track.watts.iter().enumerate() {
-        let (Some(watts), spread) = (watts, deviation(track, number)) else { continue };
-        if spread > 0.0 {
-            let (x, end) = (place(number as f64 * piece), place((number + 1) as f64 * piece));
-            let (y, bottom) = (height_at(watts.0 + spread), height_at(watts.0 - spread));
-            let spread = Area { x, y, width: end - x, height: bottom - y };
-            picture.rect(spread, colour::SPREAD, None, 0.0);
-        }
+    let known = |number: usize| Some((track.watts.get(number).copied().flatten()?.0, deviation(track, number)));
+    let numbers: Vec<usize> = (0..track.watts.len()).collect();
+    for run in numbers.chunk_by(|a, b| known(*a).is_some() == known(*b).is_some()) {
+        let steps: Vec<(f64, f64, f64, f64)> = (run.iter())
+            .filter_map(|number| {
+                let (watts, spread) = known(*number)?;
+                let (start, end) = (place(*number as f64 * piece), place((number + 1) as f64 * piece));
+                Some((start, end, height_at(watts + spread), height_at(watts - spread)))
+            })
+            .collect();
+        let above = steps.iter().flat_map(|(start, end, high, _)| [(*start, *high), (*end, *high)]);
+        let below = steps.iter().rev().flat_map(|(start, end, _, low)| [(*end, *low), (*start, *low)]);
+        let mut corners = above.chain(below);
+        let (Some(first), true) = (corners.next(), !track.deviations.is_empty()) else { continue };
+        let mut way = Way::from(first);
+        corners.for_each(|corner| way.line(corner));
+        way.close();
+        picture.path(&way, colour::SPREAD, None);
     }
 }
 

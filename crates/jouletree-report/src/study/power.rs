@@ -234,7 +234,8 @@ fn steps(trace: &Trace) -> Option<(String, Vec<TimeRange>, TimeRange)> {
         let shown = usual(recorded.into_iter().filter(same).map(|step| step.range).collect())?;
         let all = program.steps().filter(same).map(|step| step.range).collect();
         let (name, stage) = most;
-        let name = if stages_of_steps.len() > 1 && !stage.is_empty() { format!("{name}, {stage}") } else { name.clone() };
+        let name =
+            if stages_of_steps.len() > 1 && !stage.is_empty() { format!("{name}, {stage}") } else { name.clone() };
         return Some((name, all, shown));
     }
     // Without a program, the trace may tell steps.

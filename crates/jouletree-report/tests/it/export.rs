@@ -18,7 +18,8 @@ const FORMATS: [Format; 7] = [
 ];
 
 fn written(format: Format, footprint: &Footprint, power: &[MeteredSeries]) -> Result<Vec<u8>, ExportError> {
-    let content = Content { name: "run", program: "train.py", footprint, trace: &Trace::default(), power, is_exact: true };
+    let content =
+        Content { name: "run", program: "train.py", footprint, trace: &Trace::default(), power, is_exact: true };
     let mut output = Vec::new();
     write(format, &content, &mut output).map(|()| output)
 }

@@ -40,7 +40,8 @@ impl Inside {
         let mut taken = vec![FxHashSet::default(); parts.len()];
         for (inner, part) in &part_of {
             let operands = &hlo.module.instructions[*inner].operands;
-            taken[*part].extend(walk.back(operands.clone()).into_iter().filter(|from| *from != Source::Part(*part)));
+            taken[*part]
+                .extend(walk.back(operands.clone()).into_iter().filter(|from| *from != Source::Part(*part)));
         }
         let root = walk.root(index)?;
         let instruction = &hlo.module.instructions[root];

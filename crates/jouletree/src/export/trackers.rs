@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use jouletree_carbon::formats::{Cell, Mode, Record, boamps, carbontracker, codecarbon, eco2ai, impact_tracker};
 use jouletree_carbon::sci;
 use jouletree_carbon::settings::{Key, Layer, Settings};
@@ -38,6 +38,12 @@ pub fn run(tracker: Tracker, run: &RunFolder, arguments: &ExportArgs) -> Result<
     let output = arguments.output.as_deref();
     match tracker {
         Tracker::CodeCarbon => {
+            if record.context.intensity.is_none() {
+                bail!(
+                    "a row of emissions.csv needs the carbon intensity: {}; or --allow-world-average",
+                    carbon::WHERE
+                );
+            }
             let path = output.map_or_else(|| carbon::emissions_csv(&settings), Path::to_owned);
             let row = codecarbon::row(&record, of_run::utilization(run)?);
             if let Some(path) = add_row(&path, &row, "run_id", &mut warnings)? {

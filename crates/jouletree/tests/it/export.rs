@@ -202,7 +202,8 @@ fn perfetto_has_every_event_with_its_joules() {
 fn layers_that_ran_are_slices_that_nest() {
     let rows = decoded::chrome_rows(&exported(&Sample::timeline().run(), "perfetto"));
     let layers = &rows[&("host/cpu:0".to_owned(), "layers".to_owned())];
-    let depth = |name: &str| layers.iter().filter(|layer| layer.0 == name).map(|layer| layer.3).collect::<BTreeSet<_>>();
+    let depth =
+        |name: &str| layers.iter().filter(|layer| layer.0 == name).map(|layer| layer.3).collect::<BTreeSet<_>>();
     assert_eq!((depth("forward"), depth("bert"), depth("encoder")), ([0].into(), [1].into(), [2].into()));
     assert!(layers.iter().all(|(_, start, end, _)| start < end));
     assert!(rows.contains_key(&("program".to_owned(), "steps".to_owned())), "{:?}", rows.keys());
