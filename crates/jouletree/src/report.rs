@@ -27,7 +27,7 @@ Examples:
   jouletree report RUN -o report.html              to attach to a paper or a pull request
   jouletree report RUN1 RUN2 RUN3 -o report.html   runs of the same program: means, with whiskers of one standard deviation
   jouletree report RUN --figures paper/ --format pdf            figures in the width of a column
-  jouletree report RUN --figures paper/ --format pdf,png --layer bert/encoder/layer_0 --pass backward";
+  jouletree report RUN --figures paper/ --format pdf,png --layer bert/encoder/layer_0 --pass all";
 
 #[derive(Args)]
 pub struct ReportArgs {

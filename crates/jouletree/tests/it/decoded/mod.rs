@@ -157,13 +157,13 @@ pub fn chrome_rows(bytes: &[u8]) -> Rows {
     let events = document["traceEvents"].as_array().expect("a list of events");
     let number = |event: &Value, key: &str| event[key].as_f64().unwrap_or_else(|| panic!("no {key}: {event}"));
     let place = |event: &Value| (number(event, "pid") as i64, number(event, "tid") as i64);
-    let named = |kind: &str| {
+    let named = |kind: &str| -> BTreeMap<(i64, i64), String> {
         let named = events.iter().filter(|event| event["name"] == kind);
-        named.map(|event| (place(event), event["args"]["name"].as_str().expect("a name").to_owned()))
+        named.map(|event| (place(event), event["args"]["name"].as_str().expect("a name").to_owned())).collect()
     };
     let processes: BTreeMap<i64, String> =
-        named("process_name").map(|((process, _), name)| (process, name)).collect();
-    let threads: BTreeMap<(i64, i64), String> = named("thread_name").collect();
+        named("process_name").into_iter().map(|((process, _), name)| (process, name)).collect();
+    let threads = named("thread_name");
     let name = |event: &Value| event["name"].as_str().expect("a name").to_owned();
     let mut rows = Rows::new();
     let mut open: BTreeMap<(i64, i64), Vec<(String, f64)>> = BTreeMap::new();
