@@ -1,7 +1,7 @@
 //! Which carbon intensity holds: the first of a chain that is known, from the user's own value to `unknown`.
 
 use crate::tables::{Country, GOOGLE_SOURCE, GOOGLE_YEAR, Grid, WORLD_AVERAGE};
-use crate::{Intensity, Origin, Place};
+use crate::{Intensity, Location, Origin};
 
 /// What the chain may use beside the place.
 #[derive(Debug, Clone, Default)]
@@ -15,7 +15,7 @@ pub struct Known {
 }
 
 /// The intensity at a place; none when it is not known.
-pub fn intensity(known: &Known, place: &Place) -> Option<Intensity> {
+pub fn intensity(known: &Known, place: &Location) -> Option<Intensity> {
     known
         .given
         .map(Intensity::given)
@@ -28,7 +28,7 @@ pub fn intensity(known: &Known, place: &Place) -> Option<Intensity> {
 }
 
 /// Of a region of a cloud: the provider's own figure, else that of the grid where it stands. AWS and Azure publish none.
-fn of_cloud(place: &Place) -> Option<Intensity> {
+fn of_cloud(place: &Location) -> Option<Intensity> {
     let region = place.cloud?.region?;
     let own = region.google.map(|g_per_kwh| Intensity {
         g_per_kwh,

@@ -3,7 +3,7 @@
 use jouletree_model::Joules;
 
 use crate::tables::{CloudRegion, GOOGLE_SOURCE, Providers};
-use crate::{Cloud, Facility, Impact, Intensity, Place, PlaceError, chain};
+use crate::{Cloud, Facility, Impact, Intensity, Location, PlaceError, chain};
 
 /// A region, and what an energy stands for there.
 #[derive(Debug, Clone)]
@@ -53,7 +53,7 @@ pub fn alternatives(providers: &[&'static str], it_energy: Joules, facility: Fac
     let regions =
         providers.iter().flat_map(|provider| CloudRegion::of(provider).map(move |region| (provider, region)));
     let alternative = |(provider, region): (&&'static str, &'static CloudRegion)| {
-        let place = Place { cloud: Some(Cloud { provider, region: Some(region) }), ..Place::default() };
+        let place = Location { cloud: Some(Cloud { provider, region: Some(region) }), ..Location::default() };
         let intensity = chain::intensity(&chain::Known::default(), &place);
         let impact = Impact::of(it_energy, facility, intensity.as_ref());
         Alternative { region, intensity, impact }

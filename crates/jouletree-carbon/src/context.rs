@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use crate::live::ElectricityMaps;
+use crate::electricity_maps::ElectricityMaps;
 use crate::settings::{Key, Layer, Settings, SettingsError};
 use crate::tables::{Providers, server};
-use crate::{Embodied, Facility, FacilityError, Intensity, Place, PlaceError, Tariff, TariffError, chain};
+use crate::{Embodied, Facility, FacilityError, Intensity, Location, PlaceError, Tariff, TariffError, chain};
 
 /// Where and how a machine stands.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
     /// Where it stands, as far as somebody says so.
-    pub place: Place,
+    pub place: Location,
     /// The carbon intensity there; none when it is not known.
     pub intensity: Option<Intensity>,
     /// The data centre around it.
@@ -53,7 +53,7 @@ pub enum ContextError {
     Setting(#[from] SettingsError),
     /// The place is not known.
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    Location(#[from] PlaceError),
     /// The data centre cannot be.
     #[error(transparent)]
     Facility(#[from] FacilityError),
@@ -105,7 +105,7 @@ impl Context {
             problems.push(error.to_string());
             // Each error takes its settings away, so that this ends.
             let wrong = match error {
-                ContextError::Place(_) => vec![Key::Country, Key::Region, Key::Provider, Key::CloudRegion],
+                ContextError::Location(_) => vec![Key::Country, Key::Region, Key::Provider, Key::CloudRegion],
                 ContextError::Facility(FacilityError::Pue(_)) => vec![Key::Pue],
                 ContextError::Facility(FacilityError::Wue(_)) => vec![Key::Wue],
                 ContextError::Tariff(_) => vec![Key::Tariff],
@@ -122,7 +122,7 @@ impl Context {
 
 /// The place; of a cloud that tells a region without figures, the cloud alone. That is nobody's slip, and must not keep
 /// anybody from measuring.
-fn place_or_provider(settings: &Settings, warnings: &mut Vec<String>) -> Result<Place, PlaceError> {
+fn place_or_provider(settings: &Settings, warnings: &mut Vec<String>) -> Result<Location, PlaceError> {
     let told = settings.value(Key::CloudRegion).map(|value| value.layer);
     match (place(settings), told) {
         (Err(error @ PlaceError::CloudRegion { .. }), Some(Layer::CloudMetadata(path))) => {
@@ -135,7 +135,7 @@ fn place_or_provider(settings: &Settings, warnings: &mut Vec<String>) -> Result<
     }
 }
 
-fn place(settings: &Settings) -> Result<Place, PlaceError> {
+fn place(settings: &Settings) -> Result<Location, PlaceError> {
     // Who names a place does not mean that of somebody who named another more weakly, nor a part of it.
     let unless = |key, stronger: &[Key]| {
         settings.text(key).filter(|_| !stronger.iter().any(|stronger| settings.outranks(*stronger, key)))
@@ -144,7 +144,7 @@ fn place(settings: &Settings) -> Result<Place, PlaceError> {
     let region = unless(Key::Region, &[Key::Country, Key::Provider]);
     let provider = unless(Key::Provider, &[Key::Country]);
     let cloud_region = unless(Key::CloudRegion, &[Key::Country, Key::Provider]).filter(|_| provider.is_some());
-    Place::find(country.as_deref(), region.as_deref(), provider.as_deref(), cloud_region.as_deref())
+    Location::find(country.as_deref(), region.as_deref(), provider.as_deref(), cloud_region.as_deref())
 }
 
 /// The service that is to be asked; none unless the user wants it.

@@ -4,6 +4,8 @@
 //! So processes of other users, and the machine as a whole, are shown to others than root no finer than every
 //! [`FLOOR`]. Clients from the network own no process.
 
+use std::fmt;
+
 use jouletree_model::Nanos;
 
 /// The shortest period for what is not one's own.
@@ -16,6 +18,15 @@ pub enum Peer {
     User(u32),
     /// Somebody from the network who knows the token.
     Remote,
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Peer::User(user) => write!(f, "uid {user}"),
+            Peer::Remote => f.write_str("remote"),
+        }
+    }
 }
 
 /// What somebody wants to watch.

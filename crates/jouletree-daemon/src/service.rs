@@ -20,7 +20,7 @@ use crate::wire::v1::watch_request::Request as Wish;
 use crate::wire::{self, v1};
 
 /// How long a stream may take to say what it wants.
-const PATIENCE: Duration = Duration::from_secs(10);
+const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The service, for one way of reaching it.
 #[derive(Debug, Clone)]
@@ -51,7 +51,7 @@ impl Meter for MeterService {
     async fn watch(&self, request: Request<Streaming<v1::WatchRequest>>) -> Result<Response<Events>, Status> {
         let peer = peer(&request)?;
         let mut wishes = request.into_inner();
-        let first = tokio::time::timeout(PATIENCE, wishes.message()).await;
+        let first = tokio::time::timeout(FIRST_REQUEST_TIMEOUT, wishes.message()).await;
         let first = first.map_err(|_| Status::deadline_exceeded("the first request did not come in time"))??;
         let (held, next) = match first.and_then(|first| first.request) {
             Some(Wish::Start(start)) => {

@@ -54,8 +54,8 @@ impl Board {
     }
 
     /// Waits until somebody has got the last snapshot, but no longer than this; says whether somebody has.
-    pub fn wait_for_last(&self, patience: Duration) -> bool {
-        let until = Instant::now() + patience;
+    pub fn wait_for_last(&self, timeout: Duration) -> bool {
+        let until = Instant::now() + timeout;
         let mut state = self.lock();
         while state.is_last && !state.was_last_taken {
             let left = until.saturating_duration_since(Instant::now());

@@ -1,6 +1,6 @@
 //! The endpoint that a Prometheus server scrapes: one page, over HTTP, on a thread of its own.
 //!
-//! Whoever connects is let in up to [`MOST`] at once, has [`PATIENCE`] for a question and its answer, and is shown out then.
+//! Whoever connects is let in up to [`MAX_CONNECTIONS`] at once, has [`REQUEST_TIMEOUT`] for a question and its answer, and is shown out then.
 //! A page is made once for each snapshot, however many ask.
 
 use std::convert::Infallible;
@@ -31,13 +31,13 @@ use crate::snapshot::Snapshot;
 use crate::text::{Exposition, exposition};
 
 /// So many are served at once; who comes beyond that is not let in.
-const MOST: usize = 16;
+const MAX_CONNECTIONS: usize = 16;
 /// How long one of them may take for everything.
-const PATIENCE: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// No request needs more bytes.
 const LARGEST_REQUEST: usize = 16 << 10;
 /// How long those who are being answered when it ends may take.
-const FAREWELL: Duration = Duration::from_millis(500);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Why there is no endpoint.
 #[derive(Debug, thiserror::Error)]
@@ -124,8 +124,8 @@ async fn serve(listener: TcpListener, pages: Arc<Pages>, mut stopped: oneshot::R
             _ = &mut stopped => break,
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) if connections.len() < MOST => {
-                    connections.spawn(tokio::time::timeout(PATIENCE, answer(stream, pages.clone())));
+                Ok((stream, _)) if connections.len() < MAX_CONNECTIONS => {
+                    connections.spawn(tokio::time::timeout(REQUEST_TIMEOUT, answer(stream, pages.clone())));
                 }
                 Ok(_) => {}
                 // No file descriptors are left, most likely: they will be.
@@ -134,8 +134,8 @@ async fn serve(listener: TcpListener, pages: Arc<Pages>, mut stopped: oneshot::R
         }
     }
     drop(listener);
-    let farewell = async { while connections.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout(FAREWELL, farewell).await;
+    let shutdown = async { while connections.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, shutdown).await;
 }
 
 /// Answers one question.
@@ -148,7 +148,7 @@ async fn answer(stream: tokio::net::TcpStream, pages: Arc<Pages>) {
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
+        .header_read_timeout(REQUEST_TIMEOUT)
         .max_buf_size(LARGEST_REQUEST)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service)

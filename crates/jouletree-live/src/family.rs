@@ -1,6 +1,6 @@
 //! The metrics that there are: names, units, labels and values, before any format.
 
-use jouletree_series::live::DeviceTotal;
+use jouletree_series::ongoing::DeviceTotal;
 
 use crate::snapshot::Snapshot;
 use crate::{Aliases, codecarbon};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jouletree_model::{DeviceClass, GramsPerKwh, Joules, Nanos};
-use jouletree_series::live::DeviceTotal;
+use jouletree_series::ongoing::DeviceTotal;
 
 /// The carbon intensity of electricity, and where the figure comes from.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use jouletree_model::{Device, DeviceClass, GramsPerKwh, Joules, Kind as Provenance, Nanos, Watts};
-use jouletree_series::live::DeviceTotal;
+use jouletree_series::ongoing::DeviceTotal;
 use jouletree_series::share::Split;
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value;

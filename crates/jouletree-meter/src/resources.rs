@@ -14,7 +14,7 @@ use crate::share::{Machine, Tree};
 /// The kernel walks through all memory of a process to tell its part of shared memory: not more often than this,
 const SHARED_PERIOD: Nanos = Nanos(1_000_000_000);
 /// and so seldom that it takes no more than one part of so many of the time: a process may have very much memory.
-const SHARED_PATIENCE: i64 = 1000;
+const SHARED_PAUSE_FACTOR: i64 = 1000;
 
 /// Keeps the log of resources.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl ResourceLog {
             let begun = Mono::now();
             self.proportional = self.sum_of_parts(tree);
             let took = Mono::now() - begun;
-            let pause = SHARED_PERIOD.max(Nanos(took.0.saturating_mul(SHARED_PATIENCE)));
+            let pause = SHARED_PERIOD.max(Nanos(took.0.saturating_mul(SHARED_PAUSE_FACTOR)));
             self.proportional_due = Mono(now.0.saturating_add(pause.0));
         }
         self.proportional

@@ -20,7 +20,7 @@ use crate::{ReadError, Reading, Sensor};
 pub const DEADLINE: Nanos = Nanos(150_000_000);
 
 /// How long a thread that is told to stop is waited for; one that hangs is left behind.
-const FAREWELL: Duration = Duration::from_millis(100);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// How long a sensor that is gone is left alone before it is tried again.
 const RETRY: Duration = Duration::from_secs(1);
@@ -141,7 +141,7 @@ impl Drop for Deadlined {
             thread.unpark();
         }
         // An error is as good as a word: the thread is gone.
-        let _ = self.ended.recv_timeout(FAREWELL);
+        let _ = self.ended.recv_timeout(SHUTDOWN_TIMEOUT);
     }
 }
 

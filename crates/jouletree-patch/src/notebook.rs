@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use crate::patch::{Chunk, Edit, Insertion, Patch};
 use crate::source::SourceFile;
 use crate::syntax::{self, Dialect};
-use crate::text::{Place, Text};
+use crate::text::{SourcePosition, Text};
 use crate::tree::Counts;
 use crate::undo::{removals, without};
 use crate::{Options, PatchError, project};
@@ -183,7 +183,7 @@ impl Cells {
         match syntax::parse(&text.text, Dialect::IPython, &mut Counts::default()) {
             Ok(_) => Ok(()),
             Err(malformed) => {
-                let Place { line, col } = text.place(malformed.at);
+                let SourcePosition { line, col } = text.place(malformed.at);
                 Err(PatchError::Syntax { cell: Some(code.number), line, col, message: malformed.message })
             }
         }

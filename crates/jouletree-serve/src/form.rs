@@ -173,10 +173,10 @@ impl Form {
         }
         Context::resolve(&settings, None).map_err(|error| {
             let field = match &error {
-                ContextError::Place(PlaceError::Country { .. }) => Some("country"),
-                ContextError::Place(PlaceError::Region { .. } | PlaceError::RegionOfWhat(_)) => Some("region"),
-                ContextError::Place(PlaceError::Provider { .. }) => Some("provider"),
-                ContextError::Place(PlaceError::CloudRegion { .. }) => Some("cloud_region"),
+                ContextError::Location(PlaceError::Country { .. }) => Some("country"),
+                ContextError::Location(PlaceError::Region { .. } | PlaceError::RegionOfWhat(_)) => Some("region"),
+                ContextError::Location(PlaceError::Provider { .. }) => Some("provider"),
+                ContextError::Location(PlaceError::CloudRegion { .. }) => Some("cloud_region"),
                 ContextError::Facility(FacilityError::Pue(_)) => Some("pue"),
                 ContextError::Facility(FacilityError::Wue(_)) => Some("wue"),
                 ContextError::Tariff(_) => Some("tariff"),

@@ -32,8 +32,8 @@ pub fn listen_to_all() -> Result<Listener> {
 
 /// The same for a program that may be held up, as by a terminal that takes nothing: so long after a signal it is ended,
 /// and `before` is called first.
-pub fn listen_or_end(patience: Duration, before: fn()) -> Result<Listener> {
-    take(for_all(), |_| true, Some((patience, before)))
+pub fn listen_or_end(timeout: Duration, before: fn()) -> Result<Listener> {
+    take(for_all(), |_| true, Some((timeout, before)))
 }
 
 /// Scripts start programs in the background with SIGINT ignored, and end them with it.
@@ -44,7 +44,7 @@ fn for_all() -> impl Iterator<Item = i32> {
 fn take(
     numbers: impl Iterator<Item = i32>,
     is_wanted: impl Fn(Signal) -> bool + Send + 'static,
-    patience: Option<(Duration, fn())>,
+    timeout: Option<(Duration, fn())>,
 ) -> Result<Listener> {
     let mut signals = Signals::new(numbers).context("the system refuses to deliver signals")?;
     let (sender, receiver) = channel();
@@ -63,8 +63,8 @@ fn take(
                 let _ = emulate_default_handler(number);
             } else if is_wanted(signal) {
                 let _ = sender.send(signal);
-                if let Some((patience, before)) = patience {
-                    end_after(patience, before, number);
+                if let Some((timeout, before)) = timeout {
+                    end_after(timeout, before, number);
                 }
             }
         }
@@ -99,9 +99,9 @@ fn is_in(mask: u64, number: i32) -> bool {
 }
 
 /// Ends this program by a signal unless it has ended before.
-fn end_after(patience: Duration, before: fn(), number: i32) {
+fn end_after(timeout: Duration, before: fn(), number: i32) {
     let wait = move || {
-        thread::sleep(patience);
+        thread::sleep(timeout);
         before();
         let _ = emulate_default_handler(number);
     };

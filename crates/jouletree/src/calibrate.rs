@@ -154,7 +154,7 @@ pub fn run(arguments: CalibrateArgs) -> Result<ExitCode> {
             InspectFormat::Json => json::written(&calibration)?,
         })?;
         print_warnings(&calibration.warnings(&output.display().to_string()));
-        eprintln!("jouletree: kept in {}; now: jouletree train {0} -o profile.json", output.display());
+        writeln_stderr!("jouletree: kept in {}; now: jouletree train {0} -o profile.json", output.display());
     }
     Ok(status)
 }

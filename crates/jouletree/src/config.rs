@@ -73,7 +73,7 @@ pub fn run(arguments: &ConfigArgs) -> Result<Outcome> {
         InspectFormat::Table => table(&shown),
     })?;
     for Unknown { name, origin } in &shown.unknown {
-        eprintln!("warning: {origin}: jouletree has no setting `{name}`, and does nothing with it");
+        writeln_stderr!("warning: {origin}: jouletree has no setting `{name}`, and does nothing with it");
     }
     Ok(Outcome { warnings: Vec::new(), strict: false })
 }

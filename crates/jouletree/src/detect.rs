@@ -40,7 +40,7 @@ struct Detected {
     gpu_count: usize,
     gpu_model: Option<String>,
     os: Option<String>,
-    meters: Vec<Meter>,
+    meters: Vec<MeterRow>,
     country: Option<String>,
     region: Option<String>,
     cloud: Option<String>,
@@ -48,7 +48,7 @@ struct Detected {
 }
 
 #[derive(Serialize)]
-struct Meter {
+struct MeterRow {
     device: String,
     kind: String,
     source: String,
@@ -70,7 +70,7 @@ pub fn run(arguments: &DetectArgs) -> Result<Outcome> {
     let gpus = gpus.filter(|sensor| sensor.usable || model_in(&sensor.source) != sensor.source);
     let gpus: Vec<String> = gpus.map(|sensor| model_in(&sensor.source).to_owned()).collect();
     let machine = Machine { gpus, ..machine };
-    let meters = sensors.into_iter().map(|sensor| Meter {
+    let meters = sensors.into_iter().map(|sensor| MeterRow {
         device: sensor.device.to_string(),
         kind: sensor.kind.to_string(),
         source: sensor.source.to_string(),

@@ -187,7 +187,7 @@ impl Target {
         // Somebody may have been faster.
         check_free(path)?;
         partial.become_whole(path)?;
-        eprintln!("wrote {}", path.display());
+        writeln_stderr!("wrote {}", path.display());
         Ok(())
     }
 }

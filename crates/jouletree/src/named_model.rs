@@ -111,8 +111,8 @@ pub fn found(model: &str, choice: Choice) -> Result<Found> {
     }
     refuse(model, choice)?;
     let tree = read_model(path)?;
-    let gleaned = from_tree(&tree, model).with_context(|| model.to_owned())?;
-    Ok(Found { name: model.to_owned(), operators: gleaned.operators, warnings: gleaned.warnings })
+    let found = from_tree(&tree, model).with_context(|| model.to_owned())?;
+    Ok(Found { name: model.to_owned(), operators: found.operators, warnings: found.warnings })
 }
 
 /// Says what of a model is not known; of many remarks of that kind only the first.
@@ -121,6 +121,6 @@ pub fn print_some(warnings: &[Warning]) {
     print_warnings(shown);
     let more = warnings.len() - shown.len();
     if more > 0 {
-        eprintln!("warning: and {more} more like these; --format json lists all of them");
+        writeln_stderr!("warning: and {more} more like these; --format json lists all of them");
     }
 }

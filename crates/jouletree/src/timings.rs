@@ -25,7 +25,7 @@ impl Timings {
     pub fn print(&self) {
         for (name, duration, note) in &self.stages {
             let note = note.as_ref().map(|note| format!("  ({note})")).unwrap_or_default();
-            eprintln!("{name:<10} {:>9.3} ms{note}", duration.as_secs_f64() * 1e3);
+            writeln_stderr!("{name:<10} {:>9.3} ms{note}", duration.as_secs_f64() * 1e3);
         }
     }
 }

@@ -216,7 +216,7 @@ fn draw(models: &[Candidate], standings: &[Standing], arguments: &TradeoffArgs, 
         .write_all(&figure.bytes(format)?)
         .with_context(|| format!("cannot write {}", path.display()))?;
     partial.become_whole(path)?;
-    eprintln!("jouletree: wrote {}", path.display());
+    writeln_stderr!("jouletree: wrote {}", path.display());
     Ok(())
 }
 

@@ -118,7 +118,7 @@ pub fn run(arguments: &TrainArgs) -> Result<Outcome> {
         InspectFormat::Table => told(&profile).written(Look::of_stdout()),
         InspectFormat::Json => json::written(&Training::of(&profile, &arguments.output, &lessons.warnings))?,
     })?;
-    eprintln!("jouletree: wrote {}", arguments.output.display());
+    writeln_stderr!("jouletree: wrote {}", arguments.output.display());
     print_warnings(&lessons.warnings);
     Ok(Outcome { warnings: lessons.warnings, strict: false })
 }

@@ -84,7 +84,7 @@ pub enum BelowResolution {
 
 /// A device's energy, made ready to be asked about calls.
 #[derive(Debug, Clone)]
-pub struct Meter<'a> {
+pub struct CallMeter<'a> {
     series: &'a EnergySeries,
     index: EnergyIndex,
     rule: NetRule,
@@ -129,10 +129,10 @@ impl NetEnergy {
     }
 }
 
-impl<'a> Meter<'a> {
+impl<'a> CallMeter<'a> {
     /// Makes a series ready.
-    pub fn new(series: &'a EnergySeries, rule: NetRule) -> Meter<'a> {
-        Meter { series, index: EnergyIndex::from(series), rule }
+    pub fn new(series: &'a EnergySeries, rule: NetRule) -> CallMeter<'a> {
+        CallMeter { series, index: EnergyIndex::from(series), rule }
     }
 
     /// The rule by which it tells energy from idling.

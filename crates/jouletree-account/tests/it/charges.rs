@@ -15,14 +15,14 @@ type LaneOf = (bool, Vec<(i64, i64, u32)>);
 
 /// Sums up what it is told.
 #[derive(Default)]
-struct Told {
+struct CollectedCharges {
     events: Vec<(usize, Event, Charge)>,
     stretched: f64,
     /// When the last stretch of each lane ended.
     reached: Vec<Nanos>,
 }
 
-impl ChargeVisitor for Told {
+impl ChargeVisitor for CollectedCharges {
     type Error = Infallible;
 
     fn stretch(&mut self, lane: usize, event: &Event, range: TimeRange, charge: Charge) -> Result<(), Infallible> {
@@ -40,8 +40,8 @@ impl ChargeVisitor for Told {
     }
 }
 
-fn told(trace: &Trace, power: &[Metered<'_>]) -> Told {
-    let mut told = Told::default();
+fn told(trace: &Trace, power: &[Metered<'_>]) -> CollectedCharges {
+    let mut told = CollectedCharges::default();
     charge_events(trace, power, &mut told).unwrap();
     told
 }

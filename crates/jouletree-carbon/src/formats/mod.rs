@@ -9,7 +9,7 @@ pub mod impact_tracker;
 mod record;
 mod table_file;
 
-pub use record::{Machine, Part, Parts, Record};
+pub use record::{ClassEnergy, Machine, Parts, Record};
 pub use table_file::{Mode, TableError, Written, write_row};
 
 use jiff::Timestamp;

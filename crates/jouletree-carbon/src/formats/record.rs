@@ -6,7 +6,7 @@ use crate::{Context, Impact};
 
 /// The energy of one class of devices.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Part {
+pub struct ClassEnergy {
     /// What they used.
     pub energy: Joules,
     /// It is not less.
@@ -21,16 +21,16 @@ pub struct Part {
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Parts {
     /// Processors; of a machine with one meter for all, the machine.
-    pub cpu: Option<Part>,
+    pub cpu: Option<ClassEnergy>,
     /// GPUs.
-    pub gpu: Option<Part>,
+    pub gpu: Option<ClassEnergy>,
     /// Memory.
-    pub ram: Option<Part>,
+    pub ram: Option<ClassEnergy>,
 }
 
 impl Parts {
     /// Those that are there.
-    pub fn all(&self) -> impl Iterator<Item = Part> {
+    pub fn all(&self) -> impl Iterator<Item = ClassEnergy> {
         [self.cpu, self.gpu, self.ram].into_iter().flatten()
     }
 
@@ -119,7 +119,7 @@ impl Record {
     }
 
     /// Kilowatt-hours of a part with what the data centre used for it; zero where nothing metered it.
-    pub(crate) fn kilowatt_hours(&self, part: Option<Part>) -> f64 {
+    pub(crate) fn kilowatt_hours(&self, part: Option<ClassEnergy>) -> f64 {
         part.map_or(0.0, |part| part.energy.kilowatt_hours() * self.context.facility.pue)
     }
 

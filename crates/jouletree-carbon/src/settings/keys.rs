@@ -76,7 +76,7 @@ const ENTRIES: [Entry; 26] = [
         Key::ElectricityMapsUrl,
         "electricitymaps_url",
         &[],
-        Some(crate::live::ELECTRICITY_MAPS),
+        Some(crate::electricity_maps::ELECTRICITY_MAPS),
         "where Electricity Maps is asked",
     ),
     entry(

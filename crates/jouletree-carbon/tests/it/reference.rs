@@ -7,7 +7,7 @@ use std::fs;
 use jouletree_carbon::models::{cpu, ram};
 use jouletree_carbon::tables::{CLOUD_REGIONS, Grid, Mix, Processors, without_published};
 use jouletree_carbon::{
-    Embodied, Epoch, Equivalents, Facility, Factors, Impact, Intensity, Place, chain, forecast,
+    Embodied, Epoch, Equivalents, Facility, Factors, Impact, Intensity, Location, chain, forecast,
     forecast_intensity, sci,
 };
 use jouletree_model::sampling::{Mono, Quality, SensorInfo};
@@ -164,7 +164,7 @@ fn grams(input: &Value) -> Option<f64> {
         Some(_) => (None, text("region")),
         None => (text("region"), None),
     };
-    let place = Place::find(text("iso3"), region, text("provider"), cloud_region).ok()?;
+    let place = Location::find(text("iso3"), region, text("provider"), cloud_region).ok()?;
     let known = chain::Known { given: input["forced_g_per_kwh"].as_f64(), ..chain::Known::default() };
     Some(chain::intensity(&known, &place)?.grams(input["energy_kwh"].as_f64().unwrap()))
 }
@@ -199,7 +199,7 @@ fn epoch(joules: f64, seconds: f64) -> Epoch {
 /// What is unknown stays unknown, unless the user allows the mean of the world; and then it says so.
 #[test]
 fn the_mean_of_the_world_is_opt_in() {
-    let place = Place::default();
+    let place = Location::default();
     assert_eq!(chain::intensity(&chain::Known::default(), &place), None);
     let allowed = chain::Known { world_average: true, ..chain::Known::default() };
     let told = chain::intensity(&allowed, &place).unwrap();
@@ -212,12 +212,12 @@ fn every_figure_has_a_source() {
     for (country, region) in
         [("ITA", None), ("USA", Some("california")), ("CHN", Some("beijing")), ("SWE", Some("SE3"))]
     {
-        let place = Place::find(Some(country), region, None, None).unwrap();
+        let place = Location::find(Some(country), region, None, None).unwrap();
         let told = chain::intensity(&chain::Known::default(), &place).unwrap();
         assert!(told.year.is_some() && !told.source.is_empty() && !told.zone.is_empty(), "{told:?}");
     }
     for region in CLOUD_REGIONS.iter() {
-        let place = Place::find(None, None, Some(&region.provider), Some(&region.region)).unwrap();
+        let place = Location::find(None, None, Some(&region.provider), Some(&region.region)).unwrap();
         let told = chain::intensity(&chain::Known::default(), &place).unwrap();
         assert!(told.year.is_some() && !told.source.is_empty() && !told.zone.is_empty(), "{told:?}");
     }

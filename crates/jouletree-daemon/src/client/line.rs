@@ -13,11 +13,11 @@ use crate::wire::v1::watch_request::Request as Wish;
 use crate::wire::{WireError, v1};
 
 /// How long an answer to the first request may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The shortest and the longest time between attempts to connect again.
 const RETRY: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 /// So long the daemon has to tell the end of a session that nobody wants any more.
-const FAREWELL: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What the owner of a session wants.
 #[derive(Debug)]
@@ -147,7 +147,7 @@ impl Line {
                 }
             }
         };
-        let _ = tokio::time::timeout(FAREWELL, end).await;
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, end).await;
         self.open.close().await;
     }
 
@@ -180,7 +180,7 @@ impl Open {
         let Open { wishes, mut events } = self;
         drop(wishes);
         let end = async { while let Ok(Some(_)) = events.message().await {} };
-        let _ = tokio::time::timeout(FAREWELL, end).await;
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, end).await;
     }
 }
 
@@ -207,5 +207,5 @@ async fn open(address: &Address, wish: Wish) -> Result<(Open, v1::Started), Clie
 
 async fn within<T>(answer: impl Future<Output = Result<T, ClientError>>) -> Result<T, ClientError> {
     let late = || Status::new(Code::Unavailable, "the daemon did not answer in time");
-    tokio::time::timeout(PATIENCE, answer).await.map_err(|_| ClientError::from(late()))?
+    tokio::time::timeout(ANSWER_TIMEOUT, answer).await.map_err(|_| ClientError::from(late()))?
 }

@@ -242,7 +242,7 @@ fn recordings_that_are_left_alone_end_and_are_forgotten() {
         let begin = std::time::Instant::now();
         for pid in [ending, staying] {
             while sampler.read(ReadRequest { pid: Some(pid.into()) }).await.is_ok() {
-                assert!(begin.elapsed() < common::PATIENCE, "it is kept for ever");
+                assert!(begin.elapsed() < common::TIMEOUT, "it is kept for ever");
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
         }

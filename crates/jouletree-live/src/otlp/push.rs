@@ -1,4 +1,4 @@
-//! Posting: now and then, with patience that grows while a collector does not answer, and once more at the end.
+//! Posting: now and then, with pauses that grow while a collector does not answer, and once more at the end.
 //!
 //! Everything is cumulative, so a post that fails loses nothing that the next does not bring.
 
@@ -15,9 +15,9 @@ use super::target::{Headers, Target};
 use crate::board::Board;
 
 /// How long one post may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the last post is waited for.
-const FAREWELL: Duration = Duration::from_secs(6);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(6);
 /// The longest time between two attempts.
 const LONGEST: Duration = Duration::from_secs(300);
 
@@ -60,7 +60,7 @@ impl Pusher {
     /// Posts once more, what was pinned last, and ends. A collector that does not answer is not waited for much longer.
     pub fn end(mut self) {
         drop(self.stop.take());
-        let _ = self.ended.recv_timeout(FAREWELL);
+        let _ = self.ended.recv_timeout(SHUTDOWN_TIMEOUT);
     }
 }
 
@@ -79,7 +79,7 @@ struct Post {
 impl Post {
     fn new(settings: PushSettings) -> Post {
         let config = Agent::config_builder()
-            .timeout_global(Some(PATIENCE))
+            .timeout_global(Some(REQUEST_TIMEOUT))
             .http_status_as_error(false)
             // What is sent may hold a secret that is meant for one address.
             .max_redirects(0)

@@ -12,7 +12,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 
-use super::Place;
+use super::MeterAddress;
 
 /// How long a read may wait.
 const WAIT: Duration = Duration::from_millis(100);
@@ -49,10 +49,10 @@ pub(super) enum Step {
 
 impl Stream {
     /// Opens a place; a file's first line is given as well, since it may be a header, and what follows is skipped.
-    pub(super) fn open(place: &Place) -> io::Result<(Stream, Option<String>)> {
+    pub(super) fn open(place: &MeterAddress) -> io::Result<(Stream, Option<String>)> {
         let path = match place {
-            Place::Tcp(address) => return Ok((Stream::Tcp(connect(address)?), None)),
-            Place::File(path) => path,
+            MeterAddress::Tcp(address) => return Ok((Stream::Tcp(connect(address)?), None)),
+            MeterAddress::File(path) => path,
         };
         let kind = std::fs::metadata(path)?.file_type();
         if kind.is_socket() {

@@ -9,8 +9,8 @@ use crate::period::Period;
 pub(super) const ASSUMED_PERIOD: Nanos = Nanos(1_000_000_000);
 
 /// A meter that is silent for so many of its periods, and for this long at least, is not just late.
-const PATIENCE: i64 = 5;
-const SHORTEST_PATIENCE: Nanos = Nanos(500_000_000);
+const SILENT_PERIODS: i64 = 5;
+const SHORTEST_SILENCE: Nanos = Nanos(500_000_000);
 
 /// A clock that is further off than this is told.
 const CLOCK: Nanos = Nanos(10_000_000_000);
@@ -95,7 +95,7 @@ impl Tally {
         if between <= Nanos(0) || energy < 0.0 {
             self.backwards += 1;
             self.gaps += 1;
-        } else if between > self.patience() && self.unit == PowerUnit::Watts {
+        } else if between > self.timeout() && self.unit == PowerUnit::Watts {
             self.gaps += 1;
         } else {
             self.period.saw(between);
@@ -123,8 +123,8 @@ impl Tally {
     }
 
     /// How long it may be silent.
-    pub(super) fn patience(&self) -> Nanos {
-        Nanos(self.period().0.saturating_mul(PATIENCE)).max(SHORTEST_PATIENCE)
+    pub(super) fn timeout(&self) -> Nanos {
+        Nanos(self.period().0.saturating_mul(SILENT_PERIODS)).max(SHORTEST_SILENCE)
     }
 
     /// How many stretches of time are missing.

@@ -22,7 +22,7 @@ struct Elsewhere {
 /// threads of their own, which are left behind if they never come back.
 pub(super) fn living(probe: Probe, found: Vec<Found>) -> Vec<Found> {
     let begun = Instant::now();
-    let patience = time(probe.longest.max(probe.window)) + time(GRACE);
+    let timeout = time(probe.longest.max(probe.window)) + time(GRACE);
     let (mut here, mut places, mut elsewhere) = (Vec::new(), Vec::new(), Vec::new());
     for found in found {
         let is_elsewhere = found.sensor.is_ok() && found.info.is_slow;
@@ -34,7 +34,7 @@ pub(super) fn living(probe: Probe, found: Vec<Found>) -> Vec<Found> {
         }
     }
     let mut here = probe.living(here).into_iter();
-    let mut elsewhere = elsewhere.into_iter().map(|one| one.judged(patience.saturating_sub(begun.elapsed())));
+    let mut elsewhere = elsewhere.into_iter().map(|one| one.judged(timeout.saturating_sub(begun.elapsed())));
     places.iter().filter_map(|is_elsewhere| if *is_elsewhere { elsewhere.next() } else { here.next() }).collect()
 }
 
@@ -50,8 +50,8 @@ fn watched_elsewhere(probe: Probe, found: Found) -> Elsewhere {
 }
 
 impl Elsewhere {
-    fn judged(self, patience: Duration) -> Found {
-        let answer = self.answer.and_then(|answer| answer.recv_timeout(patience).ok());
+    fn judged(self, timeout: Duration) -> Found {
+        let answer = self.answer.and_then(|answer| answer.recv_timeout(timeout).ok());
         answer.into_iter().flatten().next().unwrap_or_else(|| {
             let reason = "it opens but does not answer when it is read".to_owned();
             Found { info: self.info, sensor: Err(Unusable { reason, remedy: None }) }

@@ -40,7 +40,7 @@ pub struct Listed {
 
 /// What a pass found.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Pass {
+pub struct ProcScan {
     /// When the pass before was.
     pub from: Mono,
     /// When this one was.
@@ -93,7 +93,7 @@ impl Census {
     }
 
     /// What happened since the pass before.
-    pub fn pass(&mut self) -> Result<Pass, ReadError> {
+    pub fn pass(&mut self) -> Result<ProcScan, ReadError> {
         let at = Mono::now();
         let from = self.last.replace(at);
         self.machine.look()?;
@@ -130,7 +130,7 @@ impl Census {
             known.insert(*pid, Known { began: line.began, ran: line.run, name, command });
         }
         (self.known, self.numbers) = (known, numbers);
-        let Some(from) = from else { return Ok(Pass::default()) };
+        let Some(from) = from else { return Ok(ProcScan::default()) };
         let own = self.nanos(self.own.saturating_sub(own_before));
         let sockets = self.machine.sockets().iter().zip(self.machine.since());
         let shares = sockets.filter_map(|(socket, since)| {
@@ -142,7 +142,7 @@ impl Census {
                 ShareSample { from, at, socket: *socket, ours, others, idle, own }
             })
         });
-        Ok(Pass { from, at, shares: shares.collect(), processes })
+        Ok(ProcScan { from, at, shares: shares.collect(), processes })
     }
 
     fn nanos(&self, ticks: u64) -> Nanos {

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use super::kept::{KeptFile, NumberedDirectory};
 
 /// Looks after which time that a child took with it is no longer expected to turn up at its parent.
-const PATIENCE: u8 = 3;
+const MOST_MISSED: u8 = 3;
 
 /// A process that is followed.
 #[derive(Debug)]
@@ -108,7 +108,7 @@ impl Member {
         let known = buried.min(self.expected);
         self.expected -= known;
         self.waited = if self.expected == 0 { 0 } else { self.waited + 1 };
-        if self.waited > PATIENCE {
+        if self.waited > MOST_MISSED {
             // A process that does not care for its children's ends never shows their time.
             (self.expected, self.waited) = (0, 0);
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jouletree_model::sampling::{Ending, SensorInfo};
 
-use super::hurry::Hurry;
+use super::early_flush::EarlyFlush;
 use super::session::{Next, Session};
 
 /// A session, wherever its station is.
@@ -16,8 +16,8 @@ pub trait Feed: Send {
     fn next(&mut self, wait: Duration) -> Result<Next, FeedError>;
 
     /// By what it can be made to hand over the next batch at once. A station elsewhere is not hurried.
-    fn hurry(&self) -> Hurry {
-        Hurry::default()
+    fn early_flush(&self) -> EarlyFlush {
+        EarlyFlush::default()
     }
 
     /// Ends it. What happened until now is still given by [`Feed::next`].
@@ -44,8 +44,8 @@ impl Feed for Session {
         Ok(Session::next(self, wait))
     }
 
-    fn hurry(&self) -> Hurry {
-        Session::hurry(self)
+    fn early_flush(&self) -> EarlyFlush {
+        Session::early_flush(self)
     }
 
     fn stop(&mut self) {

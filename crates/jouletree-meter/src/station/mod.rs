@@ -5,9 +5,10 @@
 //! counter wraps unseen; with sessions, as often as the most demanding one wants, and each gets what it asked for. A
 //! session that nobody empties loses its oldest batches, is told how many, and holds up nobody.
 
+mod early_flush;
 mod feed;
 mod gpu_log;
-mod hurry;
+mod incident_log;
 mod member;
 mod queue;
 mod rounds;
@@ -22,8 +23,8 @@ use jouletree_host::Roots;
 use jouletree_model::Nanos;
 use jouletree_model::sampling::{SensorInfo, Stats};
 
+pub use early_flush::EarlyFlush;
 pub use feed::{Feed, FeedError};
-pub use hurry::Hurry;
 pub use session::{Next, Session};
 
 use crate::Sensor;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use jouletree_host::Now;
-use jouletree_meter::external::{ExternalMeter, Place};
+use jouletree_meter::external::{ExternalMeter, MeterAddress};
 use jouletree_meter::{ReadError, Reading, Sensor};
 use jouletree_model::sampling::Anchor;
 use jouletree_model::{Kind, PowerUnit};
@@ -192,6 +192,6 @@ fn a_place_that_is_not_there_says_what_to_do() {
     assert!(meter(folder.path().to_str().unwrap()).find().sensor.is_err());
     // A port that was free a moment ago.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let refused = ExternalMeter::of_machine(Place::Tcp(port.to_string())).find();
+    let refused = ExternalMeter::of_machine(MeterAddress::Tcp(port.to_string())).find();
     assert!(refused.sensor.err().unwrap().remedy.unwrap().contains("listens"));
 }

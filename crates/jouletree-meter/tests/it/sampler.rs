@@ -19,7 +19,7 @@ use punctual::punctually;
 const MS: i64 = 1_000_000;
 
 /// What was sampled, and the fake that was played.
-struct Recording {
+struct SampledRun {
     samples: Vec<Sample>,
     sampler: Sampler,
     builders: Vec<SeriesBuilder>,
@@ -29,7 +29,7 @@ struct Recording {
 }
 
 /// Samples these sensors by the clock while the fake plays.
-fn record(machine: Machine, sensors: Vec<Box<dyn Sensor>>, lasts: Duration) -> (Recording, tempfile::TempDir) {
+fn record(machine: Machine, sensors: Vec<Box<dyn Sensor>>, lasts: Duration) -> (SampledRun, tempfile::TempDir) {
     let Machine { folder, fake } = machine;
     let player = Player::start(fake);
     let begun = Mono(Mono::now().0 - i64::try_from(player.elapsed().as_nanos()).unwrap());
@@ -53,10 +53,10 @@ fn record(machine: Machine, sensors: Vec<Box<dyn Sensor>>, lasts: Duration) -> (
         }
         std::thread::sleep(Duration::from_millis(50));
     }
-    (Recording { samples, sampler, builders, player, begun }, folder)
+    (SampledRun { samples, sampler, builders, player, begun }, folder)
 }
 
-impl Recording {
+impl SampledRun {
     /// The words of what happened to a sensor. A player that is held up by a busy machine is not worth a word.
     fn words(&self, sensor: u16) -> Vec<String> {
         let whats = self.whats(sensor).into_iter();
@@ -95,7 +95,7 @@ impl Recording {
     }
 }
 
-fn package(faults: &str) -> (Recording, tempfile::TempDir) {
+fn package(faults: &str) -> (SampledRun, tempfile::TempDir) {
     let machine = machine(Layout::TwoSockets, &format!("start 0.2s before wrap\npackage-0: 50W\n{faults}"));
     let sensors = vec![machine.sensor("cpu:0", None), machine.sensor("cpu:1", None)];
     let (recording, folder) = record(machine, sensors, Duration::from_millis(1500));

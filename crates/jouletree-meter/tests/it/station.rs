@@ -51,8 +51,8 @@ fn bound(player: &Player) -> f64 {
 /// Everything until the end.
 fn rest(session: &mut Session) -> Vec<Batch> {
     let mut batches = Vec::new();
-    let patience = Instant::now() + Duration::from_secs(20);
-    while Instant::now() < patience {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while Instant::now() < deadline {
         match session.next(Duration::from_secs(5)) {
             Next::Batch(batch) => batches.push(batch),
             Next::NothingYet => {}
@@ -203,9 +203,9 @@ fn the_end_of_a_tree_is_seen_and_a_session_outlives_it() {
     let mut session = station.watch(Watch { pid: Some(busy.0.id()), ..Watch::default() }).unwrap();
     drop(station);
     drop(busy);
-    let patience = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_secs(10);
     while !session.is_over() {
-        assert!(Instant::now() < patience, "its end is not seen");
+        assert!(Instant::now() < deadline, "its end is not seen");
         session.next(Duration::from_millis(50));
     }
     session.stop();
@@ -225,7 +225,7 @@ fn hurries() {
     let (mut batches, mut waits) = (Vec::new(), Vec::new());
     for _ in 0..30 {
         let began = Instant::now();
-        session.hurry().now();
+        session.early_flush().now();
         match session.next(Duration::from_secs(5)) {
             Next::Batch(batch) => batches.push(batch),
             other => panic!("{other:?}"),

@@ -16,7 +16,7 @@ pub use count::{Accesses, Count, TensorTraffic, TensorUse};
 pub use described::{DescriptionError, Format, described};
 pub use found::{FindError, Found, find};
 pub(crate) use from_tree::each_forward;
-pub use from_tree::{Gleaned, TreeError, from_tree};
+pub use from_tree::{TreeError, TreeOperators, from_tree};
 pub(crate) use shape::taps_inside;
 pub use shape::{Convolution, Pool, Shape, ShapeError};
 pub(crate) use transformers::module_path;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jouletree_model::{Footprint, Joules, ModelTree, Pass};
 
-use super::parts::{Part, is_fused_attention};
+use super::parts::{ModelPart, is_fused_attention};
 use super::sketch::{AttentionForm, NodeEnergy, Sketch, above};
 use crate::irene::Tree;
 
@@ -67,7 +67,7 @@ fn energies(footprint: &Footprint, pass: Pass, steps: f64) -> BTreeMap<&str, Jou
 }
 
 /// Attention in one operation, which trees of modules do not hold: as large as the input of the module around it.
-fn attentions(footprint: &Footprint) -> Vec<Part> {
+fn attentions(footprint: &Footprint) -> Vec<ModelPart> {
     let mut seen = BTreeSet::new();
     let inputs: BTreeMap<&str, &[i64]> = footprint
         .model
@@ -81,7 +81,7 @@ fn attentions(footprint: &Footprint) -> Vec<Part> {
             let &[batch, tokens, width] = *inputs.get(module)? else { return None };
             let is_known = batch > 0 && tokens > 0 && width > 0;
             (is_known && seen.insert(module))
-                .then(|| Part::attention(path, batch as f64, tokens as f64, width as f64))
+                .then(|| ModelPart::attention(path, batch as f64, tokens as f64, width as f64))
         })
         .collect()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jouletree_model::{Joules, ModelTree, Warning};
 
-use super::parts::{self, Part};
+use super::parts::{self, ModelPart};
 use crate::irene::{Level, Node, Resources, Seconds, Specs, Tree};
 use crate::operators::{Found, Operator, module_path};
 
@@ -30,13 +30,13 @@ pub struct Sketch {
     /// Tokens of a sample; 1 where there are none.
     pub sequence: u64,
     /// Its parts, in the order in which they run.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ModelPart>,
     /// The classes of its modules by path, where they are known.
     pub classes: BTreeMap<String, String>,
     /// What of it could not be sized.
     pub warnings: Vec<Warning>,
     /// Attentions whose three primitives stand next to each other: the place of the first, and the fused one.
-    attentions: Vec<(usize, Part)>,
+    attentions: Vec<(usize, ModelPart)>,
 }
 
 /// What was measured of a node, for one call.
@@ -52,7 +52,8 @@ impl Sketch {
     /// The sketch of a list of operators, as `estimate` finds them.
     pub fn of_operators(found: &Found, batch: u64, sequence: u64) -> Sketch {
         let path = |operator: &Operator| module_path(operator.name());
-        let parts = found.operators.iter().map(|operator| Part::of_operator(path(operator), operator)).collect();
+        let parts =
+            found.operators.iter().map(|operator| ModelPart::of_operator(path(operator), operator)).collect();
         let queries: Vec<_> = found.operators.iter().map(parts::queries).collect();
         let mut sketch = Sketch {
             name: found.name.clone(),
@@ -70,7 +71,7 @@ impl Sketch {
                 let is_attention = three[1].kind == "softmax" && three[2].kind == "matmul";
                 let module = above(&three[0].path);
                 let path = if module.is_empty() { "attention".to_owned() } else { format!("{module}/attention") };
-                is_attention.then(|| (place, Part::attention(path, sequences, tokens, width)))
+                is_attention.then(|| (place, ModelPart::attention(path, sequences, tokens, width)))
             })
             .collect();
         sketch
@@ -141,8 +142,8 @@ impl Sketch {
         nodes.len() - 1
     }
 
-    fn parts_in(&self, form: AttentionForm) -> Vec<Part> {
-        let mut parts: Vec<Option<Part>> = self.parts.iter().cloned().map(Some).collect();
+    fn parts_in(&self, form: AttentionForm) -> Vec<ModelPart> {
+        let mut parts: Vec<Option<ModelPart>> = self.parts.iter().cloned().map(Some).collect();
         for (place, fused) in self.attentions.iter().filter(|_| form == AttentionForm::Fused) {
             parts[*place] = Some(fused.clone());
             parts[place + 1..place + 3].fill(None);

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use jouletree_carbon::formats::codecarbon::Utilization;
-use jouletree_carbon::formats::{Machine, Part, Parts, Record};
+use jouletree_carbon::formats::{ClassEnergy, Machine, Parts, Record};
 use jouletree_carbon::settings::{Key, Settings};
 use jouletree_carbon::{Context, Embodied, memory};
 use jouletree_model::{DeviceClass, DeviceEnergy, Joules, Kind, Nanos, Warning};
@@ -132,7 +132,7 @@ fn times_of(run: &RunFolder) -> Result<(Nanos, Nanos), RunError> {
 fn of_recording(recording: &Recording, scope: Scope) -> Parts {
     let devices = recording.balance.iter().filter(|balance| balance.domain.is_none());
     sum(devices.map(|Balance { device, kind, energy, low, high, parts, .. }| {
-        let whole = Part { energy: *energy, low: *low, high: *high, kind: *kind };
+        let whole = ClassEnergy { energy: *energy, low: *low, high: *high, kind: *kind };
         let users = parts.map(|parts| (parts.ours, parts.unknown));
         (device.class(), charged(device.class(), whole, users, scope))
     }))
@@ -140,13 +140,18 @@ fn of_recording(recording: &Recording, scope: Scope) -> Parts {
 
 /// What a device counts for: all of it, or the program's part with the bounds of the whole scaled to it. `users` are the
 /// program's joules and those of times about which nobody can tell.
-pub fn charged(class: DeviceClass, whole: Part, users: Option<(Joules, Joules)>, scope: Scope) -> Part {
+pub fn charged(
+    class: DeviceClass,
+    whole: ClassEnergy,
+    users: Option<(Joules, Joules)>,
+    scope: Scope,
+) -> ClassEnergy {
     let (Scope::Process, Some((ours, unknown))) = (scope, users) else { return whole };
     let part = |joules: Joules| match whole.energy.0 > 0.0 {
         true => (joules.0 / whole.energy.0).min(1.0),
         false => 1.0,
     };
-    Part {
+    ClassEnergy {
         // A GPU that does not tell who uses it is taken to work for the program.
         energy: if class == DeviceClass::Gpu { ours + unknown } else { ours },
         low: Joules(part(ours) * whole.low.0),
@@ -159,11 +164,11 @@ pub fn charged(class: DeviceClass, whole: Part, users: Option<(Joules, Joules)>,
 pub fn of_devices(devices: &[DeviceEnergy]) -> Parts {
     let metered =
         devices.iter().filter_map(|device| Some((device.device.class(), device.measured?, device.kind?)));
-    sum(metered.map(|(class, energy, kind)| (class, Part { energy, low: energy, high: energy, kind })))
+    sum(metered.map(|(class, energy, kind)| (class, ClassEnergy { energy, low: energy, high: energy, kind })))
 }
 
 /// Sums devices by class. A machine counts only where nothing in it is metered.
-pub fn sum(devices: impl Iterator<Item = (DeviceClass, Part)>) -> Parts {
+pub fn sum(devices: impl Iterator<Item = (DeviceClass, ClassEnergy)>) -> Parts {
     let (mut parts, mut machine) = (Parts::default(), None);
     for (class, part) in devices {
         let place = match class {
@@ -172,7 +177,7 @@ pub fn sum(devices: impl Iterator<Item = (DeviceClass, Part)>) -> Parts {
             DeviceClass::Dram => &mut parts.ram,
             DeviceClass::Machine => &mut machine,
         };
-        *place = Some(place.map_or(part, |there: Part| Part {
+        *place = Some(place.map_or(part, |there: ClassEnergy| ClassEnergy {
             energy: there.energy + part.energy,
             low: there.low + part.low,
             high: there.high + part.high,

@@ -12,7 +12,7 @@ use super::scale::{Scale, percent};
 use super::svg::{Anchor, Area, Pen, Picture, Stroke, Way};
 use super::{colour, font};
 use crate::Study;
-use crate::diagram::{Diagram, Flow, Measures, Part, Route, is_earlier};
+use crate::diagram::{BoxContent, Diagram, Flow, Measures, Route, is_earlier};
 
 /// The width of a box.
 const BOX: f64 = 64.0;
@@ -65,12 +65,12 @@ pub fn distribution(study: &Study, layer: &EnergyTree, pass: Option<Pass>) -> Op
     }
     for place in &diagram.places {
         let (name, used, is_round) = match place.part {
-            Part::Child(number) => match layer.children.get(number) {
+            BoxContent::Child(number) => match layer.children.get(number) {
                 Some(child) => (child.name.clone(), energy(child, pass), child.is_composite()),
                 None => continue,
             },
-            Part::Own => ("itself".to_owned(), own(layer, pass), false),
-            Part::Others(from) => {
+            BoxContent::Own => ("itself".to_owned(), own(layer, pass), false),
+            BoxContent::Others(from) => {
                 let others = layer.children.get(from..).unwrap_or_default();
                 let used = others.iter().map(|other| energy(other, pass)).sum();
                 (format!("{} others", others.len()), used, true)

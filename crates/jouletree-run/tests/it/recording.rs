@@ -7,7 +7,7 @@ use std::fs;
 use jouletree_model::sampling::{Anchor, Anchors, Batch, Incident, Mono, SensorInfo, ShareSample, What};
 use jouletree_model::{DeviceClass, EnergySeries, Joules, Nanos};
 use jouletree_run::{JournalWriter, PowerInput, RunError, RunFolder, read_power, recover};
-use jouletree_series::live::Live;
+use jouletree_series::ongoing::OngoingEnergy;
 use jouletree_series::share::{Increment, Policy, Split, split};
 use jouletree_series::{SeriesBuilder, Windows};
 use proptest::prelude::*;
@@ -122,7 +122,7 @@ proptest! {
         let header = header(&sensors);
         let batches = batches(seed, tenths, anchor(&header));
         let opened = finish(write(&run, &header, &batches, 5), &sensors);
-        let mut live = Live::new(&sensors, PERIOD);
+        let mut live = OngoingEnergy::new(&sensors, PERIOD);
         let began = header.began_ns - 50_000_000;
         live.open(1, Nanos(began));
         batches.iter().for_each(|batch| live.take(batch));

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use anyhow::{Result, bail};
 use jouletree_account::calls::compare::CallEnergy;
 use jouletree_account::calls::fecom::{FecomRule, Stamps, net};
-use jouletree_account::calls::{Meter, NetRule, nested, occupied, quiet, resampled};
+use jouletree_account::calls::{CallMeter, NetRule, nested, occupied, quiet, resampled};
 use jouletree_model::{Call, CallStability, Calls, Device, EnergySeries, Joules, Nanos, TimeRange, united};
 use jouletree_run::fecom::FecomKind;
 use jouletree_run::{EnergyOf, MeteredSeries, OURS, Resources, RunFolder, accounted};
@@ -80,7 +80,7 @@ fn add_device(
     let MeteredSeries { device, kind, series, .. } = metered;
     let series = Rc::new(series);
     let rule = NetRule::for_class(device.class());
-    let meter = Meter::new(&series, rule);
+    let meter = CallMeter::new(&series, rule);
     let sampled = resampled(&device, &whole, FECOM_INTERVAL);
     let busy = united(calls.calls().iter().map(|call| call.range));
     let since = series.extent().map_or(Nanos(0), |extent| extent.start);

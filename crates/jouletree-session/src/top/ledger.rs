@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jouletree_meter::share::{Listed, Pass};
+use jouletree_meter::share::{Listed, ProcScan};
 use jouletree_model::{Joules, Watts};
 
 /// The processes that are charged.
@@ -45,7 +45,7 @@ impl Ledger {
     }
 
     /// Charges the energy of each place to the processes that ran there since the pass before.
-    pub fn charge(&mut self, pass: &Pass, energies: &[Joules], place_of: impl Fn(&Listed) -> Option<usize>) {
+    pub fn charge(&mut self, pass: &ProcScan, energies: &[Joules], place_of: impl Fn(&Listed) -> Option<usize>) {
         let family = self.family(pass);
         let mut times = vec![0.0; energies.len()];
         for process in &family {
@@ -97,7 +97,7 @@ impl Ledger {
     }
 
     /// The processes that are charged: who was once in the family stays in it, whoever becomes its parent.
-    fn family<'p>(&self, pass: &'p Pass) -> Vec<&'p Listed> {
+    fn family<'p>(&self, pass: &'p ProcScan) -> Vec<&'p Listed> {
         let Some(root) = self.root else { return pass.processes.iter().collect() };
         let mut members: BTreeSet<u32> = pass
             .processes
@@ -134,9 +134,9 @@ mod tests {
         Listed { pid, parent, began: 7, command, ran: Nanos(ran_ms * 1_000_000), threads: 1, socket: 0 }
     }
 
-    fn pass(second: i64, processes: Vec<Listed>) -> Pass {
+    fn pass(second: i64, processes: Vec<Listed>) -> ProcScan {
         let at = |second: i64| Mono(second * 1_000_000_000);
-        Pass { from: at(second - 1), at: at(second), processes, shares: Vec::new() }
+        ProcScan { from: at(second - 1), at: at(second), processes, shares: Vec::new() }
     }
 
     fn charged(ledger: &Ledger) -> f64 {

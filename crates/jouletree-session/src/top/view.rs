@@ -4,8 +4,8 @@ use jouletree_model::sampling::Stats;
 use jouletree_model::{Device, Joules, Kind, Nanos, Watts};
 use jouletree_series::share::Split;
 
+use super::cpu_socket::Powers;
 use super::ledger::Entry;
-use super::socket::Powers;
 
 /// Everything that is known at an instant.
 #[derive(Debug, Clone, PartialEq)]

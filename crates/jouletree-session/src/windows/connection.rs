@@ -6,9 +6,9 @@ use std::os::unix::net::UnixStream;
 
 use rustix::io::{Errno, read, write};
 
-use super::desk::Desk;
 use super::lines::{LONGEST, Line, Lines};
 use super::protocol::{Reply, Request};
+use super::service::WindowService;
 
 /// Who does not read this many bytes of answers is let go.
 const MOST_UNSENT: usize = 4 << 20;
@@ -73,7 +73,7 @@ impl Connection {
     }
 
     /// Reads what is there and has it answered.
-    pub fn receive(&mut self, desk: &Desk) {
+    pub fn receive(&mut self, service: &WindowService) {
         let mut bytes = [0; 16 * 1024];
         let lines = match read(&self.input, &mut bytes) {
             Ok(0) => {
@@ -90,7 +90,7 @@ impl Connection {
                     Some(Reply::Error { error: format!("a line has {LONGEST} bytes at most"), window: None })
                 }
                 Line::Whole(line) => match Request::read(&line) {
-                    Ok(request) => desk.ask(self.number, request),
+                    Ok(request) => service.ask(self.number, request),
                     Err(error) => Some(Reply::Error { error: error.to_string(), window: None }),
                 },
             };
@@ -99,7 +99,7 @@ impl Connection {
             }
         }
         if self.has_ended {
-            desk.forget(self.number, false);
+            service.forget(self.number, false);
         }
     }
 

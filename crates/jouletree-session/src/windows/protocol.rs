@@ -2,7 +2,7 @@
 
 use jouletree_model::sampling::SensorInfo;
 use jouletree_model::{Device, Joules, Kind, Nanos};
-use jouletree_series::live::{Answer, DeviceEnergy};
+use jouletree_series::ongoing::{Answer, DeviceEnergy};
 use serde::{Deserialize, Serialize};
 
 /// The version of the protocol.
@@ -18,7 +18,7 @@ pub enum Request {
     /// What is measured.
     Now,
     /// Somebody waits for an answer.
-    Hurry,
+    Flush,
     /// The machine is to be at rest.
     Rest { id: u64 },
 }
@@ -66,7 +66,7 @@ impl Request {
             (None, Some(id), None, false, false) => Ok(Request::Close { id, at: at()? }),
             (None, None, Some(id), false, false) => Ok(Request::Rest { id }),
             (None, None, None, true, false) => Ok(Request::Now),
-            (None, None, None, false, true) => Ok(Request::Hurry),
+            (None, None, None, false, true) => Ok(Request::Flush),
             _ => Err(BadRequest::NotOne),
         }
     }

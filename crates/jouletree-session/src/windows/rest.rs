@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use jouletree_account::calls::{Decision, StabilityCheck, StabilityLimits, Trace};
 use jouletree_model::sampling::GpuSample;
 use jouletree_model::{Device, DeviceClass, Nanos, Watts};
-use jouletree_series::live::Answer;
+use jouletree_series::ongoing::Answer;
 
 use super::protocol::Reply;
 
@@ -203,7 +203,7 @@ fn warmest(sys: &Path) -> Option<f64> {
 mod tests {
     use jouletree_model::sampling::{GpuUse, Mono};
     use jouletree_model::{Joules, Kind};
-    use jouletree_series::live::DeviceEnergy;
+    use jouletree_series::ongoing::DeviceEnergy;
 
     use super::*;
 

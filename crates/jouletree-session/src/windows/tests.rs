@@ -64,7 +64,7 @@ fn second() -> (Batch, i64) {
 }
 
 fn served() -> (Windows, UnixStream, BufReader<UnixStream>) {
-    let socket = Socket::make().unwrap();
+    let socket = WindowSocket::make().unwrap();
     let stream = UnixStream::connect(socket.path()).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let reader = BufReader::new(stream.try_clone().unwrap());
@@ -198,19 +198,19 @@ proptest! {
     fn requests_of_any_kind_do_no_harm(
         requests in prop::collection::vec((any::<bool>(), 0_u64..4, any::<i64>(), "[{}\":a-z0-9, ]{0,30}"), 0..40),
     ) {
-        let desk = Desk::new(&Silent, Nanos(4_000_000), None).unwrap();
+        let service = WindowService::new(&Silent, Nanos(4_000_000), None).unwrap();
         for (opens, id, at, nonsense) in requests {
             let verb = if opens { "open" } else { "close" };
             let line = format!("{{\"{verb}\": {id}, \"at_ns\": {at}}}");
             let request = Request::read(line.as_bytes()).unwrap();
-            let _ = desk.ask(id % 2, request);
+            let _ = service.ask(id % 2, request);
             let _ = Request::read(nonsense.as_bytes());
-            desk.take(&second().0);
-            let _ = desk.answers();
+            service.take(&second().0);
+            let _ = service.answers();
         }
-        desk.forget(0, true);
-        desk.finish();
-        for (connection, _) in desk.answers() {
+        service.forget(0, true);
+        service.finish();
+        for (connection, _) in service.answers() {
             prop_assert_eq!(connection, 1);
         }
     }

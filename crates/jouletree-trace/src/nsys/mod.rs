@@ -2,7 +2,7 @@
 //!
 //! They tell what a Kineto trace tells in other words: ranges (NVTX) and calls of the CUDA runtime on the host's
 //! threads, kernels and copies on GPUs, joined by correlation. `database` hands out rows whatever state the file is
-//! in, `names` reads the names of ranges; `record`, with `gpu` and `host`, puts everything into the recording that the
+//! in, `names` reads the names of ranges; `tables`, with `gpu` and `host`, puts everything into the recording that the
 //! Kineto reader draws its conclusions from.
 //!
 //! Written from NVIDIA's description of the schema and tested with databases made after it.
@@ -11,20 +11,20 @@ mod database;
 mod gpu;
 mod host;
 mod names;
-mod record;
+mod tables;
 
 use jouletree_model::Trace;
 
 use crate::error::TraceError;
 use crate::head::Head;
 use crate::input::Progress;
-use crate::kineto::record::Recording;
+use crate::kineto::contents::KinetoContents;
 use crate::options::ReadOptions;
 use crate::source::Source;
 use crate::{Format, unrecognised};
 
 use database::Database;
-use record::Reader;
+use tables::Reader;
 
 pub(crate) const FORMAT: Format = Format { name: "nsys-sqlite", recognises, read, is_fallback: false };
 
@@ -40,7 +40,7 @@ fn read(source: &Source, options: &ReadOptions, progress: &Progress) -> Result<T
             format!("it is an SQLite database with the tables [{tables}], not an export of Nsight Systems");
         return Err(unrecognised(source, found));
     }
-    let mut recording = Recording::new(source.name(), options.census);
+    let mut recording = KinetoContents::new(source.name(), options.census);
     recording.warnings.extend(cut);
     Reader::new(&database, &mut recording).read();
     let is_empty = recording.host.is_empty() && recording.gpu.is_empty();

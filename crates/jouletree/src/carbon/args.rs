@@ -66,7 +66,7 @@ impl CarbonArgs {
     /// Where and how the machine stands.
     pub fn context(&self) -> Result<Context> {
         let context = Context::resolve(&self.settings()?, cache::folder().as_deref())?;
-        context.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+        context.warnings.iter().for_each(|warning| writeln_stderr!("warning: {warning}"));
         Ok(context)
     }
 
@@ -77,7 +77,7 @@ impl CarbonArgs {
         self.apply(&mut alone);
         match self.context() {
             Err(error) if alone.is_empty() => {
-                eprintln!("warning: carbon is not told: {error:#}");
+                writeln_stderr!("warning: carbon is not told: {error:#}");
                 Ok(None)
             }
             context => Ok(context?.intensity),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use jouletree_carbon::formats::codecarbon::{self, Utilization};
-use jouletree_carbon::formats::{Cell, Machine, Mode, Part, Parts, Record, eco2ai, write_row};
+use jouletree_carbon::formats::{Cell, ClassEnergy, Machine, Mode, Parts, Record, eco2ai, write_row};
 use jouletree_carbon::memory;
 use jouletree_carbon::settings::{Key, Layer, Settings, Sources};
 use jouletree_carbon::{Context, Epoch, Equivalents, Factors, Impact, Intensity, forecast};
@@ -256,7 +256,7 @@ fn gpu_name(row: &DeviceRow) -> String {
 fn parts(devices: &[DeviceRow], scope: Scope) -> Parts {
     sum(devices.iter().map(|row| {
         let (energy, low, high) = (Joules(row.energy_j), Joules(row.low_j), Joules(row.high_j));
-        let whole = Part { energy, low, high, kind: row.kind };
+        let whole = ClassEnergy { energy, low, high, kind: row.kind };
         let users = Some((Joules(row.ours_j), Joules(row.unknown_j)));
         (row.device.class(), charged(row.device.class(), whole, users, scope))
     }))

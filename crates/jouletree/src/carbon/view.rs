@@ -58,7 +58,7 @@ pub struct CarbonCommand {
 
 /// Everything that a run stands for.
 #[derive(Serialize)]
-struct Told {
+struct RunView {
     run_id: String,
     kind: Option<Kind>,
     duration_s: f64,
@@ -124,7 +124,7 @@ pub fn run(arguments: &CarbonCommand) -> Result<Outcome> {
     })?;
     print_warnings(&told.warnings);
     if told.carbon_g.is_none() {
-        eprintln!("its carbon is unknown: {WHERE}");
+        writeln_stderr!("its carbon is unknown: {WHERE}");
     }
     Ok(Outcome { warnings: told.warnings, strict: false })
 }
@@ -135,13 +135,13 @@ fn told(
     units: Option<f64>,
     layers: Vec<Layer>,
     warnings: Vec<Warning>,
-) -> Told {
+) -> RunView {
     let (impact, context) = (record.impact(), &record.context);
     let (low, high) = record.parts.bounds();
     let of = |energy: Joules| Impact::of(energy, context.facility, context.intensity.as_ref()).carbon_g;
     let embodied_g = embodied_g(record);
     let sci_g = units.and_then(|units| sci(impact.carbon_g?, embodied_g.unwrap_or_default(), units));
-    Told {
+    RunView {
         run_id: record.run_id.clone(),
         kind: record.parts.kind(),
         duration_s: record.seconds(),
@@ -197,7 +197,7 @@ fn layers(tree: &EnergyTree, record: &Record, depth: u16) -> Vec<Layer> {
     rows
 }
 
-fn page(told: &Told) -> Page {
+fn page(told: &RunView) -> Page {
     let mut page = Page::default();
     let mut table = Columns::new(&["of", "amount", "how"]).left(0).left(2);
     let mut row = |name: &str, amount: String, how: String| {

@@ -110,7 +110,7 @@ pub fn run(arguments: &PredictorArgs) -> Result<Outcome> {
              the formula and not the published errors, whose logs are not published",
             arguments.tracker().formula()
         );
-        eprintln!("note: software-tracker: {message}");
+        writeln_stderr!("note: software-tracker: {message}");
     }
     print_warnings(&warnings);
     Ok(Outcome { warnings, strict: false })

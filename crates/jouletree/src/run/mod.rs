@@ -19,7 +19,7 @@ use jouletree_model::{Kind, Nanos};
 
 use crate::launch::{self, Environment};
 use crate::reader::Reader;
-use crate::recording::{Recording, Subject, default_output};
+use crate::recording::{OngoingRecording, Subject, default_output};
 use crate::windows::Resting;
 use jouletree_session::finish::TRACES;
 use jouletree_session::package::Package;
@@ -60,7 +60,7 @@ pub fn run(arguments: &RunArgs) -> Result<ExitCode> {
         None => usual_period(&reader, arguments.level())?,
     };
     let mut recording =
-        Recording::begin(&reader, &roots, &mut subject, period, &arguments.command, &output, &outputs)?;
+        OngoingRecording::begin(&reader, &roots, &mut subject, period, &arguments.command, &output, &outputs)?;
     recording.share_if(arguments.share);
     let traces = output.join(TRACES);
     // Also in a run that is shared: process.json there holds commands as they are.
@@ -106,7 +106,7 @@ fn package(arguments: &RunArgs) -> Option<(Package, OsString)> {
     placed
         .inspect_err(|error| {
             let lost = if arguments.level() == Level::Process { "windows" } else { "operations" };
-            eprintln!(
+            writeln_stderr!(
                 "warning: there is no place for jouletree's Python package, so that {lost} are not recorded: {error:#}; \
                  set XDG_CACHE_HOME to a folder that only you can write to"
             );
@@ -158,6 +158,6 @@ fn shown(path: &Path) -> String {
 
 fn say(arguments: &RunArgs, text: impl FnOnce() -> String) {
     if !arguments.quiet {
-        eprintln!("jouletree: {}", text());
+        writeln_stderr!("jouletree: {}", text());
     }
 }

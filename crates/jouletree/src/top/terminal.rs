@@ -58,7 +58,7 @@ impl Drop for Screen {
             std::mem::forget(terminal);
         }
         for panic in PANICS.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            eprintln!("{panic}");
+            writeln_stderr!("{panic}");
         }
     }
 }

@@ -183,7 +183,7 @@ fn a_call_is_drawn() {
 /// What the fuzz target checks, on seeds in which something was changed.
 mod nonsense {
     use jouletree_account::calls::fecom::{FecomRule, Stamps, net};
-    use jouletree_account::calls::{Meter, NetRule, quiet, series_of};
+    use jouletree_account::calls::{CallMeter, NetRule, quiet, series_of};
     use jouletree_model::TimeRange;
     use jouletree_run::fecom::{FecomKind, FecomRecord, read_experiment, read_fecom_rows, read_raw_trace};
     use proptest::prelude::*;
@@ -200,7 +200,7 @@ mod nonsense {
             let since = series.extent().map_or(window.start, |extent| extent.start);
             let rule = NetRule::for_class(sampled.device.class());
             let exact =
-                Meter::new(&series, rule).net(window, &quiet(&[], since, window.start, rule.baseline), None);
+                CallMeter::new(&series, rule).net(window, &quiet(&[], since, window.start, rule.baseline), None);
             assert!(exact.standard_error.is_none_or(|error| error.0 >= 0.0 || error.0.is_nan()), "{exact:?}");
         }
     }

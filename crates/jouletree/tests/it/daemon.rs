@@ -14,7 +14,7 @@ use jouletree_meter::station::{Feed, Next, Watch};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 struct Machine {
     folder: TempDir,
@@ -47,9 +47,9 @@ impl Machine {
 
     fn daemon(&self) -> Daemon {
         let daemon = Daemon(self.command(&[]).stderr(Stdio::piped()).spawn().unwrap());
-        let patience = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while Client::connect(&Address::Unix(self.socket())).is_err() {
-            assert!(Instant::now() < patience, "the daemon does not start");
+            assert!(Instant::now() < deadline, "the daemon does not start");
             std::thread::sleep(Duration::from_millis(20));
         }
         daemon
@@ -70,9 +70,9 @@ impl Daemon {
 
     fn end(mut self) -> Output {
         let child = &mut self.0;
-        let patience = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while child.try_wait().unwrap().is_none() {
-            assert!(Instant::now() < patience, "the daemon does not end");
+            assert!(Instant::now() < deadline, "the daemon does not end");
             std::thread::sleep(Duration::from_millis(20));
         }
         let mut stderr = Vec::new();
@@ -104,12 +104,12 @@ fn it_ends_properly_on_a_signal_and_its_clients_are_told() {
         daemon.signal(Signal::HUP);
         let mut samples = 0;
         while samples == 0 {
-            if let Next::Batch(batch) = session.next(PATIENCE).unwrap() {
+            if let Next::Batch(batch) = session.next(TIMEOUT).unwrap() {
                 samples += batch.samples.len();
             }
         }
         daemon.signal(signal);
-        while session.next(PATIENCE).unwrap() != Next::Ended {}
+        while session.next(TIMEOUT).unwrap() != Next::Ended {}
         assert_eq!(session.ending().remarks.len(), 1, "{:?}", session.ending().remarks);
         let output = daemon.end();
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -182,9 +182,9 @@ fn the_folder_of_the_socket_can_be_entered() {
     let socket = folder.join("daemon.sock");
     shell.arg(env!("CARGO_BIN_EXE_jouletree")).arg(&socket).env("JOULETREE_SYS_ROOT", machine.folder.path());
     let daemon = Daemon(shell.stderr(Stdio::piped()).spawn().unwrap());
-    let patience = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while Client::connect(&Address::Unix(socket.clone())).is_err() {
-        assert!(Instant::now() < patience, "the daemon does not start");
+        assert!(Instant::now() < deadline, "the daemon does not start");
         std::thread::sleep(Duration::from_millis(20));
     }
     for (path, mode) in [(machine.folder.path().join("one"), 0o755), (folder, 0o755), (socket, 0o660)] {
@@ -298,9 +298,9 @@ fn a_daemon_that_ends_does_not_take_the_command_with_it() {
         let run = machine.folder.path().join("recorded");
         let mut record = record(&machine, &run, &["sh", "-c", "sleep 4; echo whole"]);
         let recording = record.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let patience = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while !run.join("recording.json").exists() {
-            assert!(Instant::now() < patience, "it does not begin");
+            assert!(Instant::now() < deadline, "it does not begin");
             std::thread::sleep(Duration::from_millis(20));
         }
         std::thread::sleep(Duration::from_millis(1500));

@@ -103,22 +103,22 @@ impl Running {
 
     /// Where it answers scrapes, as soon as it says so.
     fn address(&mut self) -> SocketAddr {
-        let patience = Instant::now() + PATIENCE;
+        let timeout = Instant::now() + PATIENCE;
         loop {
             let said = self.said();
             if let Some((_, rest)) = said.split_once("at http://") {
                 return rest.split_once("/metrics").expect("a path").0.parse().expect("an address");
             }
-            assert!(Instant::now() < patience, "it does not listen: {said}");
+            assert!(Instant::now() < timeout, "it does not listen: {said}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 
     /// Its exit status and all that it said.
     fn end(mut self) -> (i32, String) {
-        let patience = Instant::now() + PATIENCE;
+        let timeout = Instant::now() + PATIENCE;
         while self.child.try_wait().unwrap().is_none() {
-            assert!(Instant::now() < patience, "it does not end: {}", self.said());
+            assert!(Instant::now() < timeout, "it does not end: {}", self.said());
             std::thread::sleep(Duration::from_millis(20));
         }
         self.reader.take().unwrap().join().unwrap();
@@ -304,7 +304,7 @@ fn a_real_prometheus_server_has_the_joules_of_the_report() {
     assert_eq!(code, 0, "{said}");
     let shown = machine.shown();
     // What was scraped is asked for a moment later.
-    let patience = Instant::now() + PATIENCE;
+    let timeout = Instant::now() + PATIENCE;
     let energy = "last_over_time(jouletree_energy_joules_total[1h])";
     loop {
         let seen = server.values(energy, "device");
@@ -315,7 +315,7 @@ fn a_real_prometheus_server_has_the_joules_of_the_report() {
         if is_all {
             break;
         }
-        assert!(Instant::now() < patience, "{seen:?} is not what is reported: {shown}");
+        assert!(Instant::now() < timeout, "{seen:?} is not what is reported: {shown}");
         std::thread::sleep(Duration::from_millis(100));
     }
     let sums = "sum by (device) (last_over_time(jouletree_share_joules_total[1h]))";

@@ -127,9 +127,9 @@ fn list_of(value: &Value, key: &str) -> Vec<String> {
 
 #[track_caller]
 fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
-    let patience = Instant::now() + Duration::from_secs(60);
+    let timeout = Instant::now() + Duration::from_secs(60);
     while !is_so() {
-        assert!(Instant::now() < patience, "{what} does not happen");
+        assert!(Instant::now() < timeout, "{what} does not happen");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

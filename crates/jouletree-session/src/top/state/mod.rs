@@ -5,13 +5,13 @@ mod shown;
 
 use std::collections::VecDeque;
 
-use jouletree_meter::share::Pass;
+use jouletree_meter::share::ProcScan;
 use jouletree_model::sampling::{Anchor, Anchors, Batch, Incident, Mono, ResourceSample, SensorInfo, ShareSample};
 use jouletree_model::{DeviceClass, Joules, Kind, Nanos};
 
+use super::cpu_socket::CpuSocket;
 use super::gauge::{Gauge, NOW};
 use super::ledger::Ledger;
-use super::socket::Socket;
 use super::view::IncidentRow;
 
 /// So many incidents are kept.
@@ -33,7 +33,7 @@ pub struct State {
     gauges: Vec<Gauge>,
     /// For each gauge the socket that it meters, by its place.
     metered: Vec<Option<usize>>,
-    sockets: Vec<Socket>,
+    sockets: Vec<CpuSocket>,
     /// Whether the only gauge of a processor stands for all sockets, as an estimate does.
     is_for_all: bool,
     ledger: Ledger,
@@ -51,14 +51,14 @@ impl State {
     /// Nothing is known yet of these sensors. Processes are passed over once in an `interval`.
     pub fn new(sensors: &[SensorInfo], subject: Subject, interval: Nanos) -> State {
         let gauges: Vec<Gauge> = sensors.iter().cloned().map(Gauge::new).collect();
-        let (now, patience) = (interval.max(NOW), interval + interval + NOW);
+        let (now, timeout) = (interval.max(NOW), interval + interval + NOW);
         let mut sockets = Vec::new();
         let metered = sensors
             .iter()
             .map(|info| {
                 let is_socket = info.device.class() == DeviceClass::Cpu && info.domain.is_none();
                 is_socket.then(|| {
-                    sockets.push(Socket::new(info.device.index(), now, patience));
+                    sockets.push(CpuSocket::new(info.device.index(), now, timeout));
                     sockets.len() - 1
                 })
             })
@@ -104,11 +104,11 @@ impl State {
     }
 
     /// Takes a pass over all processes. Where no tree is watched its shares are those of the machine.
-    pub fn pass(&mut self, pass: &Pass) {
+    pub fn pass(&mut self, pass: &ProcScan) {
         if self.subject.pid.is_none() {
             self.share(&pass.shares);
         }
-        let energies: Vec<Joules> = self.sockets.iter_mut().map(Socket::hand_out).collect();
+        let energies: Vec<Joules> = self.sockets.iter_mut().map(CpuSocket::hand_out).collect();
         let (sockets, is_for_all) = (&self.sockets, self.is_for_all);
         self.ledger.charge(pass, &energies, |process| match is_for_all {
             true => Some(0),
@@ -128,8 +128,8 @@ impl State {
 
     /// Nothing more will come: what waits for a share is cut by what is known.
     pub fn finish(&mut self) {
-        self.sockets.iter_mut().for_each(Socket::finish);
-        let left = self.sockets.iter_mut().map(Socket::hand_out).sum();
+        self.sockets.iter_mut().for_each(CpuSocket::finish);
+        let left = self.sockets.iter_mut().map(CpuSocket::hand_out).sum();
         self.ledger.close(left);
     }
 

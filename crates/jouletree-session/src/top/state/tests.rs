@@ -51,8 +51,8 @@ fn batch(tenth: i64, watts: &[f64], shares: Vec<ShareSample>) -> Batch {
     Batch { samples, shares, ..Batch::default() }
 }
 
-fn passed(second: i64, processes: Vec<Listed>, shares: Vec<ShareSample>) -> Pass {
-    Pass { from: Mono((second - 1) * SECOND), at: Mono(second * SECOND), processes, shares }
+fn passed(second: i64, processes: Vec<Listed>, shares: Vec<ShareSample>) -> ProcScan {
+    ProcScan { from: Mono((second - 1) * SECOND), at: Mono(second * SECOND), processes, shares }
 }
 
 fn near(one: f64, other: f64) -> bool {

@@ -75,7 +75,7 @@ pub fn run(arguments: &ImpactArgs) -> Result<Outcome> {
         format => lines::page(&answer).written(look(format).unwrap_or(Look::Markdown)),
     })?;
     if answer.carbon_g.is_none() {
-        eprintln!("its carbon is unknown: {WHERE}");
+        writeln_stderr!("its carbon is unknown: {WHERE}");
     }
     Ok(Outcome { warnings: Vec::new(), strict: false })
 }

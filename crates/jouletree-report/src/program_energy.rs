@@ -10,7 +10,7 @@ use jouletree_run::{EnergyOf, MeteredSeries, accounted};
 use serde::Serialize;
 
 /// A program and the energy of its process tree over time.
-pub struct Told<'a> {
+pub struct ProgramEnergy<'a> {
     program: &'a Program,
     energy: Vec<EnergyIndex>,
     kind: Option<Kind>,
@@ -81,9 +81,9 @@ pub struct StageRow {
     pub unattributed_j: f64,
 }
 
-impl<'a> Told<'a> {
+impl<'a> ProgramEnergy<'a> {
     /// What a program told, and the power that was recorded meanwhile.
-    pub fn new(program: &'a Program, power: Vec<MeteredSeries>) -> Told<'a> {
+    pub fn new(program: &'a Program, power: Vec<MeteredSeries>) -> ProgramEnergy<'a> {
         let power = accounted(power, EnergyOf::Tree);
         // A meter at the plug sees what the others see, unless it is alone.
         let is_machine = |series: &MeteredSeries| series.device.class() == DeviceClass::Machine;
@@ -91,7 +91,7 @@ impl<'a> Told<'a> {
         let is_part = |series: &&MeteredSeries| series.domain.is_none() && (is_alone || !is_machine(series));
         let kind = power.iter().filter(is_part).map(|series| series.kind).max();
         let energy = power.iter().filter(is_part).map(|series| EnergyIndex::from(&series.series)).collect();
-        Told { program, energy, kind }
+        ProgramEnergy { program, energy, kind }
     }
 
     /// Its steps by phase and function, in the order of their beginnings. At each instant one step counts, so that the

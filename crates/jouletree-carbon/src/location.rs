@@ -5,7 +5,7 @@ use crate::tables::{CloudRegion, Country, Grid, Providers};
 
 /// A place that is known to the tables.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Place {
+pub struct Location {
     /// The country.
     pub country: Option<&'static Country>,
     /// The part of the country, where that has figures of its own.
@@ -67,14 +67,14 @@ pub enum PlaceError {
     },
 }
 
-impl Place {
+impl Location {
     /// Checks what was said. With a provider and without a region of a cloud, `region` is taken for that.
     pub fn find(
         country: Option<&str>,
         region: Option<&str>,
         provider: Option<&str>,
         cloud_region: Option<&str>,
-    ) -> Result<Place, PlaceError> {
+    ) -> Result<Location, PlaceError> {
         let (region, cloud_region) = match (provider, cloud_region, country) {
             (Some(_), None, None) => (None, region),
             _ => (region, cloud_region),
@@ -86,7 +86,7 @@ impl Place {
             (None, Some(region)) if cloud.is_none() => return Err(PlaceError::RegionOfWhat(region.to_owned())),
             _ => None,
         };
-        Ok(Place { country, grid, cloud })
+        Ok(Location { country, grid, cloud })
     }
 
     /// The country, of the cloud's region if nobody named another.
@@ -136,7 +136,8 @@ mod tests {
     use super::*;
 
     fn told(country: Option<&str>, region: Option<&str>, provider: Option<&str>) -> String {
-        Place::find(country, region, provider, None).map_or_else(|error| error.to_string(), |_| "found".to_owned())
+        Location::find(country, region, provider, None)
+            .map_or_else(|error| error.to_string(), |_| "found".to_owned())
     }
 
     #[test]
