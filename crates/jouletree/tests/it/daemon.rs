@@ -40,7 +40,8 @@ impl Machine {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_jouletree"));
-        command.env("JOULETREE_SYS_ROOT", self.folder.path()).arg("daemon").args(arguments);
+        command.env("JOULETREE_SYS_ROOT", self.folder.path()).env_remove("JOULETREE_LOG");
+        command.arg("daemon").args(arguments);
         command.arg("--socket").arg(self.socket());
         command
     }
@@ -153,6 +154,52 @@ fn status_says_what_there_is_and_what_to_do_when_there_is_nothing() {
     assert_eq!(json["session_count"], 1);
     assert_eq!(json["sensors"][0]["kind"], "measured");
     assert!(json["resident_bytes"].as_u64().unwrap() > 0);
+}
+
+/// What an operator needs is logged, whoever the client is: what is served and where, who opens and closes what.
+#[test]
+fn it_logs_its_sessions() {
+    let machine = Machine::start();
+    let daemon = machine.daemon();
+    let own = Watch { pid: Some(std::process::id()), ..Watch::default() };
+    let client = Client::connect(&Address::Unix(machine.socket())).unwrap();
+    let mut session = client.watch(own).unwrap();
+    let absent = Watch { pid: Some(u32::MAX >> 1), ..own };
+    assert!(client.watch(absent).is_err());
+    session.stop();
+    while session.next(TIMEOUT).unwrap() != Next::Ended {}
+    drop((session, client));
+    daemon.signal(Signal::TERM);
+    let log = text(&daemon.end().stderr);
+    let uid = format!("client=uid {}", rustix::process::getuid().as_raw());
+    let pid = format!("pid={}", std::process::id());
+    for parts in [
+        &["serving", env!("CARGO_PKG_VERSION"), "daemon.sock"][..],
+        &["sensor", "cpu:0", "measured"],
+        &["session opened", &uid, &pid],
+        &["WARN", "session refused", &uid, "there is no process"],
+        &["session closed", &uid, &pid, "reason=Stopped", "dropped=0"],
+        &["stopping", "SIGTERM"],
+        &["stopped"],
+    ] {
+        let is_logged = |line: &str| line.contains(" jouletree_") && parts.iter().all(|part| line.contains(part));
+        assert!(log.lines().any(is_logged), "{parts:?} is not in\n{log}");
+    }
+}
+
+#[test]
+fn its_log_can_be_switched_off() {
+    let machine = Machine::start();
+    let mut command = machine.command(&[]);
+    let daemon = Daemon(command.env("JOULETREE_LOG", "off").stderr(Stdio::piped()).spawn().unwrap());
+    let deadline = Instant::now() + TIMEOUT;
+    while Client::connect(&Address::Unix(machine.socket())).is_err() {
+        assert!(Instant::now() < deadline, "the daemon does not start");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    daemon.signal(Signal::TERM);
+    let said = text(&daemon.end().stderr);
+    assert!(said.contains("serving at") && !said.contains("INFO"), "{said}");
 }
 
 #[test]
