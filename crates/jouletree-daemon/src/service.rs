@@ -70,7 +70,7 @@ impl Meter for MeterService {
         };
         let started = self.started(&held);
         let (sender, events) = mpsc::channel(1);
-        // There is room for it.
+        // The channel is empty, so this succeeds.
         let _ = sender.try_send(Ok(v1::WatchEvent { event: Some(Event::Started(started)) }));
         let stream = held.attach(next);
         let line = Line { sessions: self.sessions.clone(), held, stream, next, sender };
@@ -190,7 +190,7 @@ impl Line {
     }
 }
 
-/// Who asks, as the connection tells.
+/// The client, as the connection identifies it.
 #[allow(clippy::result_large_err, reason = "this is how services refuse")]
 fn peer<T>(request: &Request<T>) -> Result<Peer, Status> {
     Caller::of(request).map(|caller| caller.peer)
@@ -212,7 +212,7 @@ fn status(refused: RefusedSession) -> Status {
     }
 }
 
-/// The memory of this process in bytes; zero when the system does not tell.
+/// The memory of this process in bytes; zero when the system does not report it.
 fn resident() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").ok().and_then(|line| {
         let pages: u64 = line.split_ascii_whitespace().nth(1)?.parse().ok()?;

@@ -27,7 +27,7 @@ pub struct SocketPlace {
     pub group: Option<String>,
 }
 
-/// The group where nobody names another.
+/// The default group.
 const GROUP: &str = "jouletree";
 
 impl SocketPlace {
@@ -44,7 +44,7 @@ impl Default for SocketPlace {
 /// Why there is no socket.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// Somebody else serves.
+    /// Another daemon serves.
     #[error("another daemon serves {0}; stop it first, or choose another path with --socket")]
     Taken(PathBuf),
     /// What is there is not a socket.
@@ -62,7 +62,7 @@ pub enum SocketError {
 #[derive(Debug)]
 pub struct DaemonSocket {
     path: PathBuf,
-    /// What tells the socket from a later one of the same name.
+    /// What distinguishes the socket from a later one of the same name.
     file: (u64, u64),
     /// Held as long as the daemon serves, and kept when it ends: removing it would let two daemons hold it.
     _lock: File,
@@ -150,7 +150,7 @@ fn listen(path: &Path, mode: u32, group: Option<u32>) -> io::Result<UnixListener
     Ok(listener)
 }
 
-/// Two daemons that start at once must not both find nobody there.
+/// Two daemons that start at once must not both find no other daemon.
 fn lock(path: &Path) -> Result<File, SocketError> {
     let name = with_suffix(path, ".lock");
     let system = |error| SocketError::System(name.clone(), error);
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(group_in(groups, "tree"), None);
         assert_eq!(group_in(groups, "broken"), None);
         let folder = tempfile::tempdir().unwrap();
-        let nobody = SocketPlace { group: Some("no such group".to_owned()), ..place(&folder) };
-        assert!(matches!(DaemonSocket::bind(&nobody), Err(SocketError::NoGroup(_))));
+        let missing = SocketPlace { group: Some("no such group".to_owned()), ..place(&folder) };
+        assert!(matches!(DaemonSocket::bind(&missing), Err(SocketError::NoGroup(_))));
     }
 }

@@ -10,7 +10,7 @@ use jouletree_series::ongoing::{DeviceTotal, OngoingEnergy};
 use crate::board::Board;
 use crate::snapshot::{CarbonIntensity, Snapshot};
 
-/// No oftener is anything new shown: what a processor computes is not to be told from its energy.
+/// Nothing new is shown more often: energy at a finer grain shows what a processor computes.
 pub const BETWEEN: Duration = Duration::from_secs(1);
 
 /// What is shown beside the energy of devices.

@@ -1,6 +1,6 @@
 //! Probing for life: a sensor that opens and never moves is dead, which is not the same as zero.
 //!
-//! Virtual machines show counters that open without an error and stand at zero for ever; boards leave `psys` unwired;
+//! Virtual machines show counters that open without an error and stay at zero for ever; boards leave `psys` unwired;
 //! drivers stop counting. Every sensor is watched for a while before it is trusted, during which this process keeps a
 //! processor busy, so that there is something to count.
 

@@ -1,6 +1,6 @@
 //! What the processes of a run left behind becomes one trace: their frameworks' traces, steps, windows and models.
 //!
-//! A process may have been killed while it wrote. Whatever can be read is used, and what cannot is told.
+//! A process may have been killed while it wrote. Whatever can be read is used, and what cannot causes a warning.
 
 use std::fs;
 use std::path::{Path, PathBuf};

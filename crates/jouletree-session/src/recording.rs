@@ -63,7 +63,7 @@ impl Subject {
         Ok(Subject::Command(Box::new(Launched::hold(command, &environment)?), socket))
     }
 
-    /// Has the command told when the machine is at rest, if it asks.
+    /// Notifies the command when the machine is stable, if it asks.
     pub fn judge_rest(&mut self, resting: windows::Resting) {
         if let Subject::Command(_, Some(socket)) = self {
             socket.judge_rest(resting);
@@ -91,7 +91,7 @@ impl Subject {
         }
     }
 
-    /// Where a command asks, as long as nobody answers there.
+    /// Where a command asks, before it is served.
     fn socket(&mut self) -> Option<windows::WindowSocket> {
         match self {
             Subject::Command(_, socket) => socket.take(),

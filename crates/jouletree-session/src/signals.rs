@@ -1,4 +1,4 @@
-//! Signals: who is told to end does so in order, or passes it on.
+//! Signals: a program that receives one ends in order, or passes it on.
 
 use std::io::IsTerminal;
 use std::sync::atomic::AtomicBool;
@@ -16,8 +16,8 @@ use signal_hook::low_level::emulate_default_handler;
 /// The signals that end programs.
 const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
-/// Takes the signals that end programs and passes them to whoever listens, from now on. A terminal sends its own (Ctrl-C)
-/// to every program that it runs; those are left out, as nobody needs to pass them on.
+/// Takes the signals that end programs and passes them to the listener, from now on. A terminal sends its own (Ctrl-C)
+/// to every program that it runs; those are left out, as they need not be passed on.
 pub fn listen() -> Result<Listener> {
     let has_terminal = std::io::stdin().is_terminal();
     // Under nohup, or in the background of a script, signals are ignored: by this program as by its command.
@@ -25,7 +25,7 @@ pub fn listen() -> Result<Listener> {
     take(numbers, move |signal| !has_terminal || !matches!(signal, Signal::INT | Signal::QUIT), None)
 }
 
-/// The same for a program that has nobody to pass them on to.
+/// The same for a program without a child to pass them on to.
 pub fn listen_to_all() -> Result<Listener> {
     take(for_all(), |_| true, None)
 }
@@ -58,7 +58,7 @@ fn take(
                 SIGHUP => Signal::HUP,
                 _ => Signal::TERM,
             };
-            // Nobody listens any more: signals do again what they always do.
+            // There is no listener any more: signals do again what they always do.
             if alive.strong_count() == 0 {
                 let _ = emulate_default_handler(number);
             } else if is_wanted(signal) {
@@ -109,10 +109,10 @@ fn end_after(timeout: Duration, before: fn(), number: i32) {
     let _ = thread::Builder::new().name("end".to_owned()).spawn(wait);
 }
 
-/// Whoever listens to signals. When it is dropped, they end this program as usual.
+/// Listens to signals. When it is dropped, they end this program as usual.
 pub struct Listener {
     receiver: Receiver<Signal>,
-    /// Told by its end.
+    /// Notified by its end.
     alive: Arc<()>,
 }
 

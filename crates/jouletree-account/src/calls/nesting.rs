@@ -35,8 +35,8 @@ enum Change {
     Begins,
 }
 
-/// The energy of calls, given as their times and the index of the call around each, which stands before it. A parent that
-/// does not stand before its child is none.
+/// The energy of calls, given as their times and the index of the call around each, which precedes it. A parent that
+/// does not precede its child is none.
 pub fn nested(series: &EnergySeries, calls: &[CallPosition]) -> Nested {
     let index = EnergyIndex::from(series);
     let mut changes: Vec<(Nanos, Change, usize)> = Vec::with_capacity(2 * calls.len());

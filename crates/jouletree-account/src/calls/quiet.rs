@@ -42,7 +42,7 @@ pub fn occupied(meter: &CallMeter<'_>, busy: &[TimeRange], active: &[TimeRange],
         let tail = meter.net(*range, &free, next).tail;
         let end = tail.map_or(range.end, |tail| tail.range.end);
         match occupied.last_mut() {
-            // A gap without a whole reading tells nothing of idling, and there may be a million of them.
+            // A gap without a whole reading says nothing about idling, and there may be a million of them.
             Some(last)
                 if range.start <= last.end
                     || !meter.has_reading(TimeRange { start: last.end, end: range.start }) =>

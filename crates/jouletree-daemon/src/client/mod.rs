@@ -181,7 +181,7 @@ impl Client {
 pub(crate) async fn connect(address: &Address) -> Result<MeterStub, ClientError> {
     let (endpoint, bearer, name) = match address {
         Address::Unix(path) => {
-            // Tonic's errors do not tell a missing daemon from a missing right.
+            // Tonic's errors do not distinguish a missing daemon from a missing right.
             UnixStream::connect(path).map_err(|error| match error.kind() {
                 io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
                     ClientError::NotRunning(path.clone())

@@ -94,7 +94,7 @@ pub enum Offer {
 }
 
 impl Held {
-    /// Holds a session that nobody is connected to yet.
+    /// Holds a session without a connection.
     pub fn new(terms: Terms, most_bytes: usize) -> Held {
         let state = State {
             kept: Kept::new(most_bytes),
@@ -163,7 +163,7 @@ impl Held {
         self.lock().wanted_end.get_or_insert(reason);
     }
 
-    /// For how long nobody has been connected.
+    /// For how long no client has been connected.
     pub fn alone_for(&self) -> Option<Duration> {
         self.lock().alone_since.map(|since| since.elapsed())
     }
@@ -238,7 +238,7 @@ impl Held {
         self.news.notify_waiters();
     }
 
-    /// Whether the process has taken the rights of somebody else since it was granted. One that has ended has not.
+    /// Whether the process has taken the rights of another user since it was granted. One that has ended has not.
     fn belongs_to_another(&self) -> bool {
         let (Some((process, proc)), Some(pid)) = (&self.terms.own, self.terms.watch.pid) else { return false };
         // What cannot be looked at now is looked at again soon.

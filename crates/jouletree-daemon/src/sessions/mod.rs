@@ -189,7 +189,7 @@ impl Sessions {
         }
     }
 
-    /// Ends sessions whose client has been away for too long, and forgets those whose end nobody asked for.
+    /// Ends sessions whose client has been away for too long, and forgets those whose end was not fetched.
     pub fn tidy(&self) {
         let all: Vec<_> = self.lock().values().cloned().collect();
         for held in all {
@@ -202,7 +202,7 @@ impl Sessions {
         }
     }
 
-    /// Ends all sessions, whose clients are told.
+    /// Ends all sessions, and notifies their clients.
     pub fn end_all(&self) {
         self.lock().values().for_each(|held| held.want_end(Reason::ShutDown));
     }

@@ -50,7 +50,7 @@ const TAKES: &str = "jouletree-largest-answer";
 /// The header of an answer that says one of how many samples there are in it.
 const ONE_OF: &str = "jouletree-one-of";
 
-/// How the Smaragdine protocol is served. It has no authentication: whoever reaches the address may use it.
+/// How the Smaragdine protocol is served. It has no authentication: any client that reaches the address may use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SmaragdineConfig {
     /// Where.

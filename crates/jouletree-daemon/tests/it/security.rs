@@ -1,4 +1,4 @@
-//! Nobody gets in who must not, and nobody sees what it must not; nonsense harms nobody.
+//! Only permitted clients get in and see only what they may; malformed input does no harm.
 
 use crate::common;
 

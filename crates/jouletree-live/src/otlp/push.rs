@@ -40,18 +40,18 @@ pub struct Pusher {
 }
 
 impl Pusher {
-    /// Begins to post. `tell` is told in a sentence when something goes wrong: for the first time, and at the end.
+    /// Begins to post. `warn` receives a sentence when something goes wrong: for the first time, and at the end.
     pub fn start(
         board: Board,
         settings: PushSettings,
-        tell: impl Fn(&str) + Send + 'static,
+        warn: impl Fn(&str) + Send + 'static,
     ) -> io::Result<Pusher> {
         let (stop, stopped) = channel();
         let (done, ended) = channel();
         let post = Post::new(settings);
         thread::Builder::new().name("otlp".to_owned()).spawn(move || {
-            post.run(&board, &stopped, tell);
-            // Nobody may wait any more.
+            post.run(&board, &stopped, warn);
+            // The receiver may be gone.
             let _ = done.send(());
         })?;
         Ok(Pusher { stop: Some(stop), ended })
@@ -88,7 +88,7 @@ impl Post {
         Post { agent: config.into(), settings, sender: Sender::this() }
     }
 
-    fn run(&self, board: &Board, stopped: &Receiver<()>, tell: impl Fn(&str)) {
+    fn run(&self, board: &Board, stopped: &Receiver<()>, warn: impl Fn(&str)) {
         let target = &self.settings.target;
         let (mut wait, mut failures) = (self.settings.interval, 0_u32);
         loop {
@@ -101,11 +101,11 @@ impl Post {
                     }
                 }
                 Err(Failure { why, .. }) if is_over => {
-                    return tell(&format!("the last metrics did not reach {target}: {why}"));
+                    return warn(&format!("the last metrics did not reach {target}: {why}"));
                 }
                 Err(Failure { why, wait: wanted }) => {
                     if failures == 0 {
-                        tell(&format!(
+                        warn(&format!(
                             "metrics do not reach {target}: {why}; it is tried again, and recording goes on"
                         ));
                     }

@@ -10,7 +10,7 @@ use std::str::FromStr;
 pub enum MeterAddress {
     /// A file that grows, a named pipe, a serial line or a Unix socket: what it is, is seen when it is opened.
     File(PathBuf),
-    /// Somebody who sends lines to whoever connects, as `host:port`.
+    /// A server that sends lines to every client, as `host:port`.
     Tcp(String),
 }
 

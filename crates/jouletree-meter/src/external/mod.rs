@@ -2,7 +2,7 @@
 //!
 //! A header is optional; it names its columns `watts` or `joules`, and `epoch_s`, `epoch_ms`, `epoch_us`, `epoch_ns` or
 //! `time`. Without one, a line is a time and a power, or a power alone, which then counts from when it arrives. Between
-//! two powers there is a straight line. Lines that cannot be read are counted and told; a meter that is silent for longer
+//! two powers there is a straight line. Lines that cannot be read are counted and reported; a meter that is silent for longer
 //! than it usually is leaves a gap.
 
 mod address;
@@ -39,7 +39,7 @@ pub struct ExternalMeter {
     pub place: MeterAddress,
     /// What it meters.
     pub device: Device,
-    /// What its values are, when no header says so; watts when nobody does.
+    /// What its values are, when no header says so; watts without a header.
     pub unit: Option<PowerUnit>,
 }
 
@@ -146,7 +146,7 @@ impl State {
     }
 }
 
-/// Reads lines until told to stop; opens again what was closed.
+/// Reads lines until it is stopped; opens again what was closed.
 fn listen(place: &MeterAddress, stream: Stream, shared: &Shared) {
     let mut stream = Some(stream);
     let mut lines = Lines::default();

@@ -20,7 +20,7 @@ const WAIT: Duration = Duration::from_millis(100);
 /// How often a file is looked at for more.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How long somebody may take to answer a call.
+/// Timeout of one system call.
 const CONNECT: Duration = Duration::from_secs(2);
 
 /// No meter writes longer lines.
@@ -66,7 +66,7 @@ impl Stream {
         if kind.is_dir() {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
         }
-        // Without this, opening a pipe waits for somebody to write.
+        // Without this, opening a pipe waits for a writer.
         let flags = i32::try_from((OFlags::NONBLOCK | OFlags::NOCTTY).bits()).unwrap_or(0);
         Ok((Stream::Pipe(OpenOptions::new().read(true).custom_flags(flags).open(path)?), None))
     }
@@ -112,7 +112,7 @@ impl Stream {
                 poll(&mut [PollFd::new(file, PollFlags::IN)], Some(&wait))?;
                 let read = lines.fill(file);
                 if matches!(read, Ok(0)) {
-                    // Nobody has it open for writing now; somebody may yet.
+                    // No writer has it open now; one may come later.
                     thread::sleep(LOOK);
                     return Ok(Step::None);
                 }

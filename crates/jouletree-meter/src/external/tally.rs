@@ -12,7 +12,7 @@ pub(super) const ASSUMED_PERIOD: Nanos = Nanos(1_000_000_000);
 const SILENT_PERIODS: i64 = 5;
 const SHORTEST_SILENCE: Nanos = Nanos(500_000_000);
 
-/// A clock that is further off than this is told.
+/// A clock that is further off than this is reported.
 const CLOCK: Nanos = Nanos(10_000_000_000);
 
 /// Energy, and what was wrong with the lines.
@@ -85,7 +85,7 @@ impl Tally {
         let Some((before, value)) = self.last.replace((time, point.value)) else { return };
         let between = time - before;
         if between == Nanos(0) && point.time.is_none() {
-            // Lines that arrive together are not told apart: the last of them counts.
+            // Lines that arrive together count as one: the last of them counts.
             return;
         }
         let energy = match self.unit {

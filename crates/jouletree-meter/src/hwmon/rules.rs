@@ -61,7 +61,7 @@ pub(super) fn meters(chips: &[Chip], first_gpu: u32) -> Vec<ChipMeter> {
         .collect()
 }
 
-/// Only a processor with graphics has a north bridge whose voltage can be told.
+/// Only a processor with graphics has a north bridge whose voltage is reported.
 fn is_part_of_a_processor(chip: &Chip) -> bool {
     chip.text("in1_label").is_some_and(|label| label == "vddnb")
 }
@@ -157,7 +157,7 @@ fn unknown(chip: &Chip) -> Vec<ChipMeter> {
 }
 
 fn not_known(what: &str) -> Unusable {
-    let remedy = Some("if you know, tell us: it is a line in a table".to_owned());
+    let remedy = Some("if you know, report it: adding it is one line in a table".to_owned());
     Unusable { reason: format!("it is not known which one device {what}"), remedy }
 }
 

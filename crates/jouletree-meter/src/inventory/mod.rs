@@ -39,7 +39,7 @@ pub struct Sources {
     pub probe: Probe,
 }
 
-/// Everything that could tell energy here.
+/// Every possible source of energy here.
 #[derive(Debug)]
 pub struct Inventory {
     /// Every sensor, usable or not, in the order of preference.
@@ -78,7 +78,7 @@ impl Inventory {
         });
         let monitors = hwmon::discover(roots, u32::try_from(cards.len()).unwrap_or(u32::MAX));
         if monitors.is_empty() {
-            let reason = "no hardware monitor tells energy or power".to_owned();
+            let reason = "no hardware monitor reports energy or power".to_owned();
             missing("hwmon", Unusable { reason, remedy: None });
         }
         found.extend(cards);

@@ -42,7 +42,7 @@ fn watched_elsewhere(probe: Probe, found: Found) -> Elsewhere {
     let info = found.info.clone();
     let (sender, receiver) = channel();
     let watch = move || {
-        // Nobody may be waiting any more.
+        // The receiver may have timed out.
         let _ = sender.send(probe.living(vec![found]));
     };
     let spawned = thread::Builder::new().name("probe".to_owned()).spawn(watch);
@@ -111,7 +111,7 @@ mod tests {
             probe,
             vec![found(0, true, false), found(1, true, true), found(2, false, false), found(3, true, false)],
         );
-        assert!(begun.elapsed() < Duration::from_secs(50), "it waits for nobody who sleeps a minute");
+        assert!(begun.elapsed() < Duration::from_secs(50), "it does not wait for a sensor that sleeps a minute");
         let indices: Vec<u32> = probed.iter().map(|found| found.info.device.index()).collect();
         assert_eq!(indices, [0, 1, 2, 3]);
         let usable: Vec<bool> = probed.iter().map(|found| found.sensor.is_ok()).collect();

@@ -2,7 +2,7 @@
 //!
 //! A GPU is read by the best that it offers: its counter of energy, else its power at the instant, else its power as
 //! the driver averages it. Power is integrated here, over its changes. How often a GPU updates what it shows is learned
-//! by watching; over what window it measures is known of some families and is told as far as it is.
+//! by watching; over what window it measures is known of some families and is reported as far as it is.
 
 mod gpu;
 mod integral;
@@ -92,7 +92,7 @@ fn learn(sensors: &mut [Result<GpuSensor, Box<Found>>]) {
     while Mono::now() - begin < LEARNING {
         let mut all_known = true;
         for sensor in sensors.iter_mut().flatten() {
-            // What fails now will fail again when somebody is there to be told.
+            // What fails now fails again later, when it can be reported.
             let failed = sensor.read().is_err();
             all_known &= failed || sensor.changes() >= CHANGES;
         }

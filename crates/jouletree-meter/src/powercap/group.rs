@@ -1,4 +1,4 @@
-//! From zones to sensors: dies are added up, everything else stands for itself.
+//! From zones to sensors: dies are added up, everything else is a sensor of its own.
 
 use std::collections::BTreeMap;
 
@@ -117,7 +117,7 @@ fn info_of_unknown(zone: &Zone) -> SensorInfo {
     info(&Device::new(DeviceClass::Cpu, 0), &Some(name), &[zone])
 }
 
-/// What cannot be, and not what is unlikely: it must never cut a true peak off, and needs only tell a wrap from a
+/// What cannot be, and not what is unlikely: it must never cut a true peak off, and needs only distinguish a wrap from a
 /// counter that was set back. The largest sockets of today are sold for 500 W and may take twice that for some
 /// milliseconds; 24 memory modules take some 400 W; a platform is fed by a few power supplies.
 pub(crate) fn most_watts(class: DeviceClass, domain: Option<&str>) -> f64 {

@@ -1,6 +1,6 @@
 //! RAPL and its kin through the kernel's powercap tree: counters of energy, one to a zone.
 //!
-//! What a zone meters is told by its `name` and never by its number, which differs from machine to machine:
+//! What a zone meters follows from its `name` and never by its number, which differs from machine to machine:
 //!
 //! | name | device | domain |
 //! |---|---|---|

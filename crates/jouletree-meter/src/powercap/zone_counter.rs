@@ -21,7 +21,7 @@ impl ZoneCounter {
         NumberFile::open(&zone.energy_file())
     }
 
-    /// The largest count of a zone, as its driver tells it.
+    /// The largest count of a zone, as its driver reports it.
     pub fn range_of(path: &std::path::Path) -> Option<u64> {
         let range = line(&path.join("max_energy_range_uj")).and_then(|text| text.parse::<u64>().ok());
         range.filter(|range| *range > 0)

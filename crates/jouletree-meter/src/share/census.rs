@@ -26,7 +26,7 @@ pub struct Listed {
     pub pid: u32,
     /// The number of its parent.
     pub parent: u32,
-    /// When it began, in ticks since the machine did: tells it from another process with its number.
+    /// When it began, in ticks since the machine did: distinguishes it from another process with its number.
     pub began: u64,
     /// Its command with arguments, or the name in brackets that the kernel gives it.
     pub command: String,
@@ -136,7 +136,7 @@ impl Census {
         let shares = sockets.filter_map(|(socket, since)| {
             let listed = processes.iter().filter(|process| process.socket == *socket);
             let ran: f64 = listed.map(|process| process.ran.0 as f64).sum();
-            // The monitor is counted on the first socket: nobody asks where it was.
+            // The monitor is counted on the first socket: where it ran does not matter.
             let own = if *socket == self.machine.sockets().first().copied()? { own.0 as f64 } else { 0.0 };
             share(since, ran / self.tick as f64, own / self.tick as f64).map(|[ours, others, idle, own]| {
                 ShareSample { from, at, socket: *socket, ours, others, idle, own }

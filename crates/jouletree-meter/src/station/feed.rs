@@ -12,10 +12,10 @@ pub trait Feed: Send {
     /// The sensors, in the order of [`Sample::sensor`](jouletree_model::sampling::Sample::sensor).
     fn sensors(&self) -> Vec<SensorInfo>;
 
-    /// The next batch; waits for it no longer than `wait`. Whoever asks again has taken care of the batch before.
+    /// The next batch; waits for it no longer than `wait`. Asking again acknowledges the batch before.
     fn next(&mut self, wait: Duration) -> Result<Next, FeedError>;
 
-    /// By what it can be made to hand over the next batch at once. A station elsewhere is not hurried.
+    /// A handle that requests an early flush of its batch. The station of a daemon has none.
     fn early_flush(&self) -> EarlyFlush {
         EarlyFlush::default()
     }

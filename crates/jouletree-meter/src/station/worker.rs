@@ -74,7 +74,7 @@ impl Worker {
         }
     }
 
-    /// Works until nobody can give orders any more.
+    /// Works until all senders of orders are gone.
     pub fn run(&mut self) {
         let mut next = Instant::now();
         let mut looks = 0_u32;
@@ -141,7 +141,7 @@ impl Worker {
         let mut member = self.members.remove(place);
         member.take_last();
         member.hand_over();
-        member.tell(&known);
+        member.publish(&known);
         member.end();
         if self.members.is_empty() {
             self.gpus = None;

@@ -100,7 +100,7 @@ fn a_pipe_outlives_its_writers() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pipe");
     rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-    // Opening does not wait for somebody to write.
+    // Opening does not wait for a writer.
     let mut sensor = opened(&meter(path.to_str().unwrap()));
     let all = lines(&WATTS);
     let middle = all.match_indices('\n').nth(1).unwrap().0 + 1;

@@ -1,4 +1,4 @@
-//! The real sampler's thread on a fake powercap tree and a stand-in for NVIDIA's library that play by the clock: no
+//! The real sampler's thread on a fake powercap tree and a test double of NVIDIA's library that play by the clock: no
 //! number here comes from hardware. The machine may be busy; what is promised must hold nevertheless.
 
 use test_support::powercap as common;
@@ -168,9 +168,9 @@ fn a_counter_that_is_set_back_is_a_gap() {
 #[test]
 fn a_frozen_counter_is_told_and_is_a_gap() {
     let (recording, _folder) = package("at 500ms package-0 freeze for 600ms");
-    let told = recording.whats(0);
-    assert!(matches!(told[0], What::Still(time) if *time > Nanos(250 * MS)), "{told:?}");
-    assert_eq!(told[1], &What::Moves);
+    let whats = recording.whats(0);
+    assert!(matches!(whats[0], What::Still(time) if *time > Nanos(250 * MS)), "{whats:?}");
+    assert_eq!(whats[1], &What::Moves);
     assert!(recording.reasons(0).contains(&Why::Still));
     recording.check_energy("package-0");
 }
@@ -200,7 +200,7 @@ fn hangs_beside_a_package() {
     assert_eq!(words.last().unwrap(), "it can be read again");
     assert!(recording.reasons(1).contains(&Why::Failed));
     assert_eq!(recording.words(0), [""; 0]);
-    // Nobody reads it 150 ms late because another hangs.
+    // It is not read 150 ms late because another hangs.
     let times: Vec<i64> = recording.samples.iter().filter(|s| s.sensor == 0).map(|s| s.at.0).collect();
     let longest = times.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap();
     println!(

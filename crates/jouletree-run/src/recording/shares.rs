@@ -4,7 +4,7 @@ use std::path::Path;
 
 use jouletree_model::Warning;
 use jouletree_model::sampling::Mono;
-use jouletree_series::share::{ShareBook, Tells};
+use jouletree_series::share::{ShareBook, ShareReport};
 
 use crate::journal::{Row, StreamIn};
 
@@ -14,7 +14,7 @@ pub(super) struct Shares<R> {
     book: ShareBook,
 }
 
-impl<R: Row + Tells> Shares<R> {
+impl<R: Row + ShareReport> Shares<R> {
     pub(super) fn open(run: &Path) -> Shares<R> {
         Shares { stream: StreamIn::open(run), book: ShareBook::default() }
     }

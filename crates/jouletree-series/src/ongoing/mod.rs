@@ -2,8 +2,8 @@
 //! as soon as the meters have reached the end of it.
 //!
 //! [`OngoingEnergy`] takes the batches of a session beside the recorder. It keeps ten seconds in full and sums of all before, and
-//! of a window that is open it keeps where those sums stood at its beginning: a window of days takes no more room than
-//! one of milliseconds. Its energies, intervals and parts are those that the recording itself will tell.
+//! of a window that is open it keeps the value of those sums at its beginning: a window of days takes no more memory than
+//! one of milliseconds. Its energies, intervals and parts are those of the recording itself.
 
 mod answer;
 mod course;
@@ -31,7 +31,7 @@ pub const KEPT: Nanos = Nanos(10_000_000_000);
 const REPORTING_SLACK: Nanos = Nanos(300_000_000);
 /// A sensor of which nothing was heard by then is lost.
 const BEGINNING: Nanos = Nanos(1_000_000_000);
-/// Who has not told a share for so long will not.
+/// A share that is late by this is taken as missing.
 const SHARES_LATE: Nanos = Nanos(1_000_000_000);
 /// Shares are kept for this many periods of the slowest sensor beyond [`KEPT`]: points are final some readings later.
 const KEPT_PERIODS: i64 = 12;
@@ -190,7 +190,7 @@ impl OngoingEnergy {
         }
     }
 
-    /// Up to when shares are told for a sensor; `None` when none are to be waited for.
+    /// Up to when shares are known for a sensor; `None` when none are to be waited for.
     fn shares_reach(&self, cut: Cut) -> Option<Mono> {
         let (book, number) = match cut {
             Cut::Socket(number) => (&self.sockets, number),

@@ -122,7 +122,7 @@ impl Whole {
         batch.gpus.iter().for_each(|gpu| self.gpus.note(gpu));
     }
 
-    /// The energy of a window and whose it was, from the series as it stands.
+    /// The energy of a window and whose it was, from the series so far.
     fn energies(&self, start: Nanos, end: Nanos) -> Vec<DeviceEnergy> {
         let wholes = self.sensors.iter().zip(&self.builders).filter(|(info, _)| info.domain.is_none());
         let energy_of = |(info, builder): (&SensorInfo, &SeriesBuilder)| {
@@ -415,8 +415,8 @@ fn a_clock_that_is_set_back_makes_no_wrong_number() {
         least = total;
     }
     // What is not known is said.
-    let told = least.known.seconds() + least.unknown.seconds();
-    assert!((told - 5.9).abs() < 0.3 && least.unknown > Nanos(0), "{least:?}");
+    let covered = least.known.seconds() + least.unknown.seconds();
+    assert!((covered - 5.9).abs() < 0.3 && least.unknown > Nanos(0), "{least:?}");
     let now = EPOCH - 3_600_000 * MS;
     live.open(2, Nanos(now + 4000 * MS));
     live.close(2, Nanos(now + 5000 * MS));

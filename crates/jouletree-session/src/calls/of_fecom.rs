@@ -1,4 +1,4 @@
-//! Calls of the FECoM study: from samples by either rule, from tables as they stand.
+//! Calls of the FECoM study: from samples by either rule, from tables as they are.
 
 use std::rc::Rc;
 

@@ -147,7 +147,7 @@ fn add_device(
     measured.wholes.push(RunWhole { project: project.into(), device, nested, last_of_name, tails });
 }
 
-/// Until when the tail of a call can be told: the next call; no time at all while another still runs.
+/// Until when the tail of a call can be measured: the next call; no time at all while another still runs.
 fn tail_limit(busy: &[TimeRange], call: &Call) -> Nanos {
     let after = busy.partition_point(|range| range.start <= call.range.end);
     let around = after.checked_sub(1).and_then(|last| busy.get(last));

@@ -33,9 +33,9 @@ pub struct Powers {
     pub others: Watts,
     /// The monitor's part of the others'.
     pub own: Watts,
-    /// Nobody's.
+    /// Idle.
     pub idle: Watts,
-    /// Nobody knows whose.
+    /// Of unknown users.
     pub unknown: Watts,
 }
 

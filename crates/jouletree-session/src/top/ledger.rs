@@ -1,6 +1,6 @@
 //! The ledger of processes: to each its part of the energy, by its CPU time.
 //!
-//! What is handed out is charged in full: to the processes that ran, or to nobody in particular (`unlisted`) where none
+//! What is handed out is charged in full: to the processes that ran, or to no process (`unlisted`) where none
 //! is known to have run. What a process was charged with stays in the books after its end.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,8 +53,8 @@ impl Ledger {
                 *time += process.ran.seconds();
             }
         }
-        let nobody = energies.iter().zip(&times).filter(|(_, time)| **time <= 0.0);
-        self.unlisted += nobody.map(|(energy, _)| *energy).sum();
+        let unlisted = energies.iter().zip(&times).filter(|(_, time)| **time <= 0.0);
+        self.unlisted += unlisted.map(|(energy, _)| *energy).sum();
         let passed = pass.at - pass.from;
         let mut before = std::mem::take(&mut self.entries);
         for process in family {
@@ -96,7 +96,7 @@ impl Ledger {
         self.unlisted += energy;
     }
 
-    /// The processes that are charged: who was once in the family stays in it, whoever becomes its parent.
+    /// The processes that are charged: a process that was once in the family stays in it, whatever becomes its parent.
     fn family<'p>(&self, pass: &'p ProcScan) -> Vec<&'p Listed> {
         let Some(root) = self.root else { return pass.processes.iter().collect() };
         let mut members: BTreeSet<u32> = pass
@@ -156,7 +156,7 @@ mod tests {
         // One has ended, and what it was charged with stays in the books.
         ledger.charge(&pass(2, vec![listed(11, 1, 100)]), &[Joules(5.0)], |_| Some(0));
         assert_eq!((ledger.ended(), charged(&ledger)), (Joules(6.0), 13.0));
-        // Nobody is known to have run.
+        // No process is known to have run.
         ledger.charge(&pass(3, vec![listed(11, 1, 0)]), &[Joules(1.0)], |_| Some(0));
         assert_eq!((ledger.unlisted(), charged(&ledger)), (Joules(1.0), 14.0));
         ledger.close(Joules(2.0));

@@ -62,12 +62,12 @@ impl Connection {
         !self.unsent.is_empty() && !self.is_lost
     }
 
-    /// Whether there is nobody any more.
+    /// Whether the client is gone.
     pub fn is_lost(&self) -> bool {
         self.is_lost
     }
 
-    /// There is nobody any more.
+    /// The client is gone.
     pub fn lose(&mut self) {
         self.is_lost = true;
     }
@@ -95,7 +95,7 @@ impl Connection {
                 },
             };
             if let Some(reply) = reply {
-                self.tell(&reply);
+                self.send(&reply);
             }
         }
         if self.has_ended {
@@ -104,7 +104,7 @@ impl Connection {
     }
 
     /// Sends an answer as soon as it is taken.
-    pub fn tell(&mut self, reply: &Reply) {
+    pub fn send(&mut self, reply: &Reply) {
         self.unsent.extend(reply.line());
         if self.unsent.len() > MOST_UNSENT {
             self.lose();

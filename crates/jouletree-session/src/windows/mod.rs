@@ -1,4 +1,4 @@
-//! Windows: a program asks its recorder how many joules a stretch of its own time took, and is told at once.
+//! Windows: a program asks its recorder how many joules a stretch of its own time took, and is answered at once.
 //!
 //! [`SocketFolder`] is a socket that the program finds through its environment, [`Windows`] what the recorder brings its batches
 //! to. A thread talks to programs by a protocol of lines ([`protocol`], docs/windows.md). Whatever programs send, the
@@ -31,10 +31,10 @@ pub use rest::Resting;
 use service::WindowService;
 use socket_folder::SocketFolder;
 
-/// The environment variable that tells a program where its recorder listens.
+/// The environment variable that says where its recorder listens.
 pub const SOCKET: &str = "JOULETREE_SOCKET";
 
-/// A socket at which nobody answers yet.
+/// A socket that is not served yet.
 pub struct WindowSocket {
     place: SocketFolder,
     listener: UnixListener,
@@ -48,7 +48,7 @@ impl WindowSocket {
         Ok(WindowSocket { place, listener, resting: None })
     }
 
-    /// Has those who ask here told when the machine is at rest.
+    /// Notifies clients when the machine is stable.
     pub fn judge_rest(&mut self, resting: Resting) {
         self.resting = Some(Box::new(resting));
     }
@@ -67,7 +67,7 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// Answers whoever connects to a socket.
+    /// Answers clients at a socket.
     pub fn at(socket: WindowSocket, feed: &dyn Feed, period: Nanos) -> io::Result<Windows> {
         let WindowSocket { place, listener, resting } = socket;
         let service = WindowService::new(feed, period, resting.map(|resting| *resting))?;
@@ -98,7 +98,7 @@ impl Windows {
         self.service.take(batch);
     }
 
-    /// Whether nobody will ask any more.
+    /// Whether all clients are gone.
     pub fn are_over(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
@@ -108,7 +108,7 @@ impl Drop for Windows {
     fn drop(&mut self) {
         self.service.finish();
         if let Some(thread) = self.thread.take() {
-            // It ends within half a second. If it panicked, programs were told nothing, which is no harm to them.
+            // It ends within half a second. If it panicked, programs got no answers, which is no harm to them.
             let _ = thread.join();
         }
     }

@@ -61,7 +61,7 @@ impl Talk {
         }
         for (number, reply) in self.service.answers() {
             if let Some(connection) = self.connections.iter_mut().find(|connection| connection.number == number) {
-                connection.tell(&reply);
+                connection.send(&reply);
             }
         }
         self.part();
@@ -71,13 +71,13 @@ impl Talk {
         !(is_alone || is_late || is_over && !has_unsent)
     }
 
-    /// Waits; whether somebody connects, and which connections can be received from and sent to.
+    /// Waits; whether a client connects, and which connections can be received from and sent to.
     fn wait(&self) -> (bool, Vec<(bool, bool)>) {
         let mut calls = vec![(false, false); self.connections.len()];
         let mut waited = vec![PollFd::from_borrowed_fd(self.service.news(), PollFlags::IN)];
         waited.extend(self.listener.iter().map(|listener| PollFd::new(listener, PollFlags::IN)));
         let others = waited.len();
-        // Only those of whom something is wanted: others would be told to have ended, again and again.
+        // Poll only connections with interest; a closed one would cause a busy loop.
         let mut wanted = Vec::new();
         for (place, connection) in self.connections.iter().enumerate() {
             if connection.listens() {
@@ -111,7 +111,7 @@ impl Talk {
             // No file descriptors are left, most likely: they will be.
             return thread::sleep(Duration::from_millis(10));
         };
-        // Somebody else's program is not even told why.
+        // A program of another user gets no reason.
         if !is_ours(&stream) || stream.set_nonblocking(true).is_err() {
             return;
         }
@@ -119,7 +119,7 @@ impl Talk {
         self.next += 1;
         if self.connections.len() >= MOST_CONNECTIONS {
             let error = format!("{MOST_CONNECTIONS} programs are connected already; close some connections");
-            connection.tell(&Reply::Error { error, window: None });
+            connection.send(&Reply::Error { error, window: None });
             return connection.send();
         }
         self.connections.push(connection);

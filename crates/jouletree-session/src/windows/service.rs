@@ -42,7 +42,7 @@ struct State {
     /// The look at the meters that rest is judged by: its window, and when it began; and those that are not answered yet.
     look: Option<(u64, Nanos)>,
     looks: HashSet<u64>,
-    /// Somebody waits for an answer.
+    /// A client waits for an answer.
     is_flush_wanted: bool,
     is_over: bool,
 }
@@ -167,7 +167,7 @@ impl WindowService {
                     rests.ask(connection, id, Anchor::now().wall);
                     None
                 }
-                None => refuse("nobody judges whether the machine is at rest; run the program with --stable", id),
+                None => refuse("whether the machine is stable is not measured; run the program with --stable", id),
             },
             Request::Now => Some(Reply::Status {
                 now_ns: Anchor::now().wall.0,

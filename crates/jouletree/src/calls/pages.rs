@@ -223,8 +223,12 @@ pub fn projects(rows: &[ProjectRow]) -> Page {
 /// Energy against size.
 pub fn sizes(rows: &[SizeRow]) -> Page {
     let header = ["function", "project", "device", "MiB", "steps", "with energy", "J/MiB", "95 %", "r", "p"];
-    let table =
-        Columns::new(&header).left(2).shorten(1, Keep::End).shorten(0, Keep::End).parted(7, '…').parted(3, '…');
+    let table = Columns::new(&header)
+        .left(2)
+        .shorten(1, Keep::End)
+        .shorten(0, Keep::End)
+        .split_at(7, '…')
+        .split_at(3, '…');
     let mut table = table.optional(&[5, 4, 9, 3, 7]);
     for row in rows {
         table.row(vec![
@@ -249,7 +253,7 @@ pub fn sizes(rows: &[SizeRow]) -> Page {
 /// Energies of many functions against time and size.
 pub fn trends(rows: &[TrendRow]) -> Page {
     let header = ["device", "energy against", "functions", "points", "slope", "95 %", "r", "p"];
-    let mut table = Columns::new(&header).left(0).left(1).left(2).parted(5, '…').optional(&[5]);
+    let mut table = Columns::new(&header).left(0).left(1).left(2).split_at(5, '…').optional(&[5]);
     for row in rows {
         table.row(vec![
             Cell::from(row.device.as_str()),

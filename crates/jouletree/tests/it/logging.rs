@@ -23,7 +23,10 @@ fn nothing_is_logged_unless_it_is_asked_for() {
         let (log, other): (Vec<_>, Vec<_>) = lines.partition(|line| line.contains(" jouletree_"));
         assert_eq!(other, silent.stderr.lines().collect::<Vec<_>>(), "everything else is as it was");
         assert!(log.iter().any(|line| line.contains("INFO") && line.contains("trace read")), "{log:?}");
-        assert_eq!(log.iter().any(|line| line.contains("energy attributed")), variable != Some("jouletree_trace=info"));
+        assert_eq!(
+            log.iter().any(|line| line.contains("energy attributed")),
+            variable != Some("jouletree_trace=info")
+        );
     }
     assert_eq!(account(&[], Some("off")).stderr, silent.stderr);
 }

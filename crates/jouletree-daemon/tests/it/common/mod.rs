@@ -196,7 +196,7 @@ impl Cuttable {
         }
     }
 
-    /// Breaks all connections and lets nobody through any more.
+    /// Breaks all connections and lets no more through.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
         self.cut();

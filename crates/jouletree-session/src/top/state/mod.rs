@@ -34,7 +34,7 @@ pub struct State {
     /// For each gauge the socket that it meters, by its place.
     metered: Vec<Option<usize>>,
     sockets: Vec<CpuSocket>,
-    /// Whether the only gauge of a processor stands for all sockets, as an estimate does.
+    /// Whether the only gauge of a processor covers all sockets, as an estimate does.
     is_for_all: bool,
     ledger: Ledger,
     began: Option<Mono>,
@@ -43,7 +43,7 @@ pub struct State {
     resources: Option<ResourceSample>,
     is_over: bool,
     incidents: VecDeque<IncidentRow>,
-    told: u64,
+    incidents_shown: u64,
     lost: u64,
 }
 
@@ -77,7 +77,7 @@ impl State {
             resources: None,
             is_over: false,
             incidents: VecDeque::new(),
-            told: 0,
+            incidents_shown: 0,
             lost: 0,
         }
     }
@@ -99,7 +99,7 @@ impl State {
         self.anchor = batch.anchors.last().copied().or(self.anchor);
         self.resources = batch.resources.last().copied().or(self.resources);
         self.lost = self.lost.saturating_add(batch.lost);
-        batch.incidents.iter().for_each(|incident| self.tell(incident));
+        batch.incidents.iter().for_each(|incident| self.show_incident(incident));
         self.share(&batch.shares);
     }
 
@@ -157,10 +157,10 @@ impl State {
         self.sockets.iter_mut().for_each(|socket| socket.settle(now));
     }
 
-    fn tell(&mut self, incident: &Incident) {
+    fn show_incident(&mut self, incident: &Incident) {
         let info = incident.sensor.and_then(|sensor| self.gauges.get(usize::from(sensor))).map(Gauge::info);
         let row = IncidentRow {
-            number: self.told,
+            number: self.incidents_shown,
             elapsed: self.began.map_or(Nanos(0), |began| incident.at - began),
             wall: self.wall(incident.at),
             device: info.map(|info| info.device.clone()),
@@ -168,7 +168,7 @@ impl State {
             kind: incident.what.word(),
             what: incident.what.to_string(),
         };
-        self.told += 1;
+        self.incidents_shown += 1;
         self.incidents.push_back(row);
         while self.incidents.len() > INCIDENTS {
             self.incidents.pop_front();

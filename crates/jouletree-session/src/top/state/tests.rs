@@ -59,7 +59,7 @@ fn near(one: f64, other: f64) -> bool {
     (one - other).abs() <= 1e-6 * other.abs().max(1.0)
 }
 
-/// Whatever was counted on a socket is somebody's, and whatever is ours is on the ledger.
+/// All that was counted on a socket is charged, and all that is ours is on the ledger.
 fn assert_books_balance(view: &View) {
     let counted: f64 = view
         .devices
@@ -130,7 +130,7 @@ fn a_tree_on_two_sockets_is_charged_and_nothing_is_lost() {
 
 #[test]
 fn a_machine_is_cut_by_the_passes_over_its_processes() {
-    // An estimate stands for all sockets.
+    // An estimate covers all sockets.
     let mut estimate = info("cpu:0", None, Kind::Estimated);
     estimate.quality.bounds = Some(Bounds { low: 0.5, high: 1.5 });
     let mut state = State::new(&[estimate], subject(None), Nanos(SECOND));
