@@ -10,7 +10,7 @@ pub struct Known {
     pub given: Option<f64>,
     /// What a service says that it is now.
     pub live: Option<Intensity>,
-    /// Whether the mean of the world may stand for a place that is not known.
+    /// Whether the mean of the world may be used for an unknown location.
     pub world_average: bool,
 }
 
@@ -27,7 +27,7 @@ pub fn intensity(known: &Known, place: &Location) -> Option<Intensity> {
         .or_else(|| known.world_average.then(world_average))
 }
 
-/// Of a region of a cloud: the provider's own figure, else that of the grid where it stands. AWS and Azure publish none.
+/// Of a region of a cloud: the provider's own figure, else that of the grid of its location. AWS and Azure publish none.
 fn of_cloud(place: &Location) -> Option<Intensity> {
     let region = place.cloud?.region?;
     let own = region.google.map(|g_per_kwh| Intensity {
@@ -92,6 +92,6 @@ fn world_average() -> Intensity {
         year: Some(2019),
         source: "IEA, mean of the world".to_owned(),
         origin: Origin::WorldAverage,
-        note: Some("nobody told where this ran".to_owned()),
+        note: Some("location unknown; add --country".to_owned()),
     }
 }

@@ -1,4 +1,4 @@
-//! What the intensity is now, by Electricity Maps. Nobody is asked unless the user wants it (`--online`).
+//! The current intensity, by Electricity Maps. No request is made unless the user wants it (`--online`).
 //!
 //! Answers are kept in a file for an hour, so that many runs ask once. Who does not answer is left alone for half a
 //! minute, then for twice as long each time, up to an hour.
@@ -38,11 +38,11 @@ pub struct ElectricityMaps {
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// Nobody said where.
+    /// The location is not known.
     #[error("Electricity Maps needs a country; give one with --country")]
     Nowhere,
     /// It was asked and did not answer.
-    #[error("Electricity Maps does not tell the intensity of {zone}: {why}")]
+    #[error("Electricity Maps does not return the intensity of {zone}: {why}")]
     NoAnswer {
         /// The zone.
         zone: String,

@@ -12,7 +12,7 @@ enum Model {
     Rule(Rule),
 }
 
-/// Adds the memory's energy if somebody wants a model of it. A meter is better than any model.
+/// Adds the memory's energy if a model of it is asked for. A meter is better than any model.
 pub fn apply(
     parts: &mut Parts,
     settings: &Settings,

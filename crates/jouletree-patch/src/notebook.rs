@@ -173,7 +173,7 @@ impl Cells {
         self.pieces.push(Piece { start, length: self.source.len() - start, steps });
     }
 
-    /// Parses every cell by itself, so that an error is told in its own cell.
+    /// Parses every cell by itself, so that an error is reported in its own cell.
     pub fn check(&self) -> Result<(), PatchError> {
         self.codes.iter().try_for_each(|code| self.check_cell(code))
     }
@@ -263,7 +263,7 @@ fn first_line(code: &str) -> (usize, Option<String>) {
     (blank + end, None)
 }
 
-/// Text as it stands inside of a JSON string.
+/// Text as it is written inside of a JSON string.
 fn escaped(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -22,7 +22,7 @@ pub(crate) struct Text<'a> {
     lines: Vec<u32>,
 }
 
-/// A place as Python's `ast` tells it: lines from 1, columns from 0 in bytes of UTF-8.
+/// A place as Python's `ast` counts it: lines from 1, columns from 0 in bytes of UTF-8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SourcePosition {
     pub line: u32,

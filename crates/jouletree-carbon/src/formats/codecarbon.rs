@@ -56,7 +56,7 @@ const NOT_OF_TASKS: [&str; 3] = ["experiment_id", "pue", "wue"];
 /// The version of CodeCarbon whose files these are.
 const CODECARBON: &str = "3.3.2";
 
-/// How much of the machine was used, in percent; none where nobody looked.
+/// How much of the machine was used, in percent; none where it was not sampled.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Utilization {
     /// Of its processors.

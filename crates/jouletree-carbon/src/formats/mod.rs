@@ -30,7 +30,7 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// As it stands in a table.
+    /// As it is written in a table.
     pub fn text(&self) -> String {
         match self {
             Cell::Empty => String::new(),

@@ -39,7 +39,7 @@ impl Parts {
         self.all().map(|part| part.energy).fold(Joules::ZERO, |sum, energy| sum + energy)
     }
 
-    /// The bounds of that: sums of bounds, as nobody knows that errors are independent.
+    /// The bounds of that: sums of bounds, since errors may depend on each other.
     pub fn bounds(&self) -> (Joules, Joules) {
         let zero = (Joules::ZERO, Joules::ZERO);
         self.all().fold(zero, |(low, high), part| (low + part.low, high + part.high))
@@ -69,7 +69,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// `2 x NAME`, as CodeCarbon writes it; several models are parted by commas.
+    /// `2 x NAME`, as CodeCarbon writes it; several models are separated by commas.
     pub fn gpu_model(&self) -> String {
         let mut models: Vec<(&str, usize)> = Vec::new();
         for gpu in &self.gpus {
@@ -108,7 +108,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// What its energy stands for.
+    /// The impact of its energy.
     pub fn impact(&self) -> Impact {
         Impact::of(self.parts.energy(), self.context.facility, self.context.intensity.as_ref())
     }

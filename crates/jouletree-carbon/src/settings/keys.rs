@@ -164,7 +164,7 @@ impl Key {
         self.entry().name
     }
 
-    /// What holds when nobody says anything.
+    /// The default.
     pub fn default(self) -> Option<&'static str> {
         self.entry().default
     }
@@ -174,7 +174,7 @@ impl Key {
         self.entry().meaning
     }
 
-    /// Whether its value is nobody's business.
+    /// Whether its value is secret.
     pub fn is_secret(self) -> bool {
         self == Key::ElectricityMapsToken
     }

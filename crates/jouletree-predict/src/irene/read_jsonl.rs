@@ -86,7 +86,7 @@ pub(crate) fn read_file(path: &Path) -> Result<Dataset, IreneError> {
         }
         None => data.warnings.push(Warning::new(
             source,
-            "the units of `flops` and `mem_bytes` cannot be told from layer normalisations; they are taken as millions \
+            "the units of `flops` and `mem_bytes` cannot be derived from layer normalisations; they are taken as millions \
              and MiB",
         )),
     }

@@ -88,7 +88,7 @@ pub enum FitError {
         layers: usize,
     },
     /// Least squares have no solution.
-    #[error("{0}: its measured layers cannot be told apart; measure layers of different sizes")]
+    #[error("{0}: its measured layers are too alike to be fitted; measure layers of different sizes")]
     Alike(LayerKind),
 }
 
@@ -188,7 +188,7 @@ impl KindModel {
     }
 }
 
-/// The fold of a layer; held-out layers are parted like the others, for fits that use all.
+/// The fold of a layer; held-out layers are split like the others, for fits that use all.
 fn fold_of(row: &MeasuredLayer) -> u64 {
     match part_of(&row.layer.key()) {
         SplitSide::Train(fold) => fold,

@@ -11,7 +11,7 @@ pub enum SplitSide {
     Test,
 }
 
-/// The number of folds that the part for fitting is parted into.
+/// The number of folds that the part for fitting is split into.
 pub(super) const FOLDS: u64 = 5;
 
 /// The side of the split for a layer's key.

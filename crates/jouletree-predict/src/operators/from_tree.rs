@@ -9,7 +9,7 @@ use jouletree_model::{Facts, ModelTree, Op, Pass, TensorShape, Warning};
 
 use super::{Convolution, Operator, Shape};
 
-/// What a tree told.
+/// The operators of a tree.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TreeOperators {
     /// The operators of its forward pass, in the tree's order.
@@ -195,7 +195,7 @@ fn product(facts: &Facts) -> Result<Shape, String> {
 }
 
 /// A convolution whose kernel is among its inputs; the stride is what leads to the output, without padding that the
-/// tree does not tell.
+/// tree lacks.
 fn convolution(facts: &Facts) -> Result<Shape, String> {
     let sizes = |tensor: &TensorShape| -> Option<[u64; 4]> {
         let sizes: Option<Vec<u64>> = tensor.dimensions.iter().map(|size| u64::try_from(*size).ok()).collect();
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn shapes_of_an_onnx_graph() {
-        // The weights of a Gemm may be packed: only the input and the bias are told.
+        // The weights of a Gemm may be packed: only the input and the bias are known.
         let packed = only("Gemm", &[&[1024, 256], &[512]], &[1024, 512]);
         assert_eq!(packed, Shape::Dense { rows: 1024, inputs: 256, outputs: 512, bias: true });
         let scores = only("FusedMatMul", &[&[8, 4, 128, 64], &[8, 4, 64, 128]], &[8, 4, 128, 128]);

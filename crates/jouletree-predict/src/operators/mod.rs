@@ -64,7 +64,7 @@ impl Operator {
     }
 }
 
-/// Tells apart the operators of a model that are written without their model's name.
+/// Distinguishes the operators of a model that are written without their model's name.
 pub(crate) fn named(prefix: &str, name: &str) -> String {
     if prefix.is_empty() { name.to_owned() } else { format!("{prefix}/{name}") }
 }

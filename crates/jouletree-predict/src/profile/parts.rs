@@ -6,7 +6,7 @@ use jouletree_model::{Facts, ModelTree, Op, TensorShape};
 use crate::irene::{ProductShape, Specs};
 use crate::operators::{Operator, Shape, each_forward};
 
-/// Bytes of an element where nothing else is told.
+/// Bytes of an element by default.
 const ELEMENT: f64 = 4.0;
 const MEBIBYTE: f64 = 1_048_576.0;
 const MEGA: f64 = 1e6;
@@ -14,7 +14,7 @@ const MEGA: f64 = 1e6;
 /// One part of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelPart {
-    /// Where it stands, parted by `/`.
+    /// Its path, separated by `/`.
     pub path: String,
     /// What it computes.
     pub kind: String,
@@ -68,13 +68,13 @@ impl ModelPart {
     }
 }
 
-/// The parts of a tree's forward pass, and the operations whose sizes nobody told.
+/// The parts of a tree's forward pass, and the operations without known sizes.
 pub(super) fn of_tree(tree: &ModelTree) -> (Vec<ModelPart>, Vec<String>) {
     let (mut parts, mut unknown) = (Vec::new(), Vec::new());
     each_forward(tree, |op, facts, operator| {
         let part = match operator {
             Ok(operator) => Some(ModelPart::of_operator(&*op.path, &operator)),
-            // The operations inside may tell.
+            // The operations inside may have them.
             Err(_) if facts.is_module => return,
             Err(_) => fused_attention(op, facts).or_else(|| ModelPart::of_tensors(op, facts)),
         };
@@ -86,7 +86,7 @@ pub(super) fn of_tree(tree: &ModelTree) -> (Vec<ModelPart>, Vec<String>) {
     (parts, unknown)
 }
 
-/// Attention in one operation, told by queries of batch, heads, tokens and numbers.
+/// Attention in one operation, described by queries of batch, heads, tokens and numbers.
 fn fused_attention(op: &Op, facts: &Facts) -> Option<ModelPart> {
     if !is_fused_attention(&op.op_type) {
         return None;

@@ -8,7 +8,7 @@ use super::parts::{self, ModelPart};
 use crate::irene::{Level, Node, Resources, Seconds, Specs, Tree};
 use crate::operators::{Found, Operator, module_path};
 
-/// How many modules may stand around a part.
+/// How many modules may be around a part.
 const DEEPEST: usize = 100;
 
 /// Whether scores, softmax and the sum over values of an attention are one primitive or three.
@@ -35,7 +35,7 @@ pub struct Sketch {
     pub classes: BTreeMap<String, String>,
     /// What of it could not be sized.
     pub warnings: Vec<Warning>,
-    /// Attentions whose three primitives stand next to each other: the place of the first, and the fused one.
+    /// Attentions whose three primitives are next to each other: the place of the first, and the fused one.
     attentions: Vec<(usize, ModelPart)>,
 }
 
@@ -86,9 +86,9 @@ impl Sketch {
             [] => Vec::new(),
             [first, ..] => {
                 let message = match unknown.len() {
-                    1 => format!("the size of `{first}` is not told; it counts as glue of its module"),
+                    1 => format!("`{first}` lacks its shape; its energy counts as glue of its module"),
                     count => format!(
-                        "the sizes of {count} operations are not told, such as `{first}`; they count as glue of their \
+                        "{count} operations lack shapes, such as `{first}`; their energy counts as glue of their \
                          modules"
                     ),
                 };
@@ -183,7 +183,7 @@ fn add(total: &mut Specs, part: &Specs) {
     total.mebibytes += part.mebibytes;
 }
 
-/// The path of the module around a part; empty for the model. What is nested deeper than any model stands in the last
+/// The path of the module around a part; empty for the model. What is nested deeper than any model is in the last
 /// module that may be.
 pub(super) fn above(path: &str) -> &str {
     match path.match_indices('/').nth(DEEPEST - 1) {

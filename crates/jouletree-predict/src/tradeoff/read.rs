@@ -47,7 +47,7 @@ pub enum TradeoffError {
         line: u64,
         /// The column.
         column: String,
-        /// What stands there.
+        /// The value in the file.
         value: String,
         /// What should.
         wanted: &'static str,
@@ -64,7 +64,7 @@ pub fn read_models(path: &Path) -> Result<Vec<Candidate>, TradeoffError> {
     read_from(&name, BufReader::new(file))
 }
 
-/// Where a value stands.
+/// Where a value is.
 struct ValueLocation<'a> {
     path: &'a str,
     line: u64,

@@ -8,7 +8,7 @@ use jouletree_series::share::{ShareBook, ShareReport};
 
 use crate::journal::{Row, StreamIn};
 
-/// The shares of each socket, or of each GPU, as a journal tells them.
+/// The shares of each socket, or of each GPU, as a journal has them.
 pub(super) struct Shares<R> {
     stream: StreamIn<R>,
     book: ShareBook,

@@ -95,7 +95,7 @@ impl Connection {
                 },
             };
             if let Some(reply) = reply {
-                self.send(&reply);
+                self.queue(&reply);
             }
         }
         if self.has_ended {
@@ -104,7 +104,7 @@ impl Connection {
     }
 
     /// Sends an answer as soon as it is taken.
-    pub fn send(&mut self, reply: &Reply) {
+    pub fn queue(&mut self, reply: &Reply) {
         self.unsent.extend(reply.line());
         if self.unsent.len() > MOST_UNSENT {
             self.lose();

@@ -61,7 +61,7 @@ impl Talk {
         }
         for (number, reply) in self.service.answers() {
             if let Some(connection) = self.connections.iter_mut().find(|connection| connection.number == number) {
-                connection.send(&reply);
+                connection.queue(&reply);
             }
         }
         self.part();
@@ -119,7 +119,7 @@ impl Talk {
         self.next += 1;
         if self.connections.len() >= MOST_CONNECTIONS {
             let error = format!("{MOST_CONNECTIONS} programs are connected already; close some connections");
-            connection.send(&Reply::Error { error, window: None });
+            connection.queue(&Reply::Error { error, window: None });
             return connection.send();
         }
         self.connections.push(connection);
