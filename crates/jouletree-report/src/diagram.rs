@@ -1,6 +1,6 @@
-//! The energy distribution diagram (EDD) of a layer: where its parts stand and how data flows between them.
+//! The energy distribution diagram (EDD) of a layer: where its parts are and how data flows between them.
 //!
-//! The layered layout is dagre's. Parts without data flow stand in rows below. Forward and backward passes share one
+//! The layered layout is dagre's. Parts without data flow are in rows below. Forward and backward passes share one
 //! layout, so that parts stay where they are when one is chosen.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -26,7 +26,7 @@ pub(crate) struct Measures {
     pub arrow_gap: f64,
     /// So many parts have a box of their own, the largest; the others share one.
     pub most_boxes: usize,
-    /// Parts without data flow stand in rows of so many, unless the rest is wider.
+    /// Parts without data flow are in rows of so many, unless the rest is wider.
     pub in_a_row: usize,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Measures {
 const ON_PAGE: Measures =
     Measures { box_size: BOX, gap: (26.0, 34.0), arrow_gap: 10.0, most_boxes: MOST_BOXES, in_a_row: 4 };
 
-/// Where the parts of a layer stand.
+/// The positions of the parts of a layer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagram {
     /// Its size.
@@ -48,13 +48,13 @@ pub struct Diagram {
 /// A box of a diagram.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DiagramBox {
-    /// What it stands for.
+    /// Its content.
     pub part: BoxContent,
     /// Its middle.
     pub at: (f64, f64),
 }
 
-/// What a box stands for.
+/// The content of a box.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BoxContent {
     /// A child of the layer, by its index.
@@ -191,7 +191,7 @@ fn flows(layer: &EnergyTree, shown: usize) -> BTreeMap<(usize, usize), Heads> {
             false => ((high, low), pair.turned()),
         })
         .collect();
-    // Otherwise the forward pass tells the order, by what flows most; small parts, which prepare what large ones use, come
+    // Otherwise the forward pass sets the order, by what flows most; small parts, which prepare what large ones use, come
     // first.
     directed
         .sort_by_key(|((from, to), pair)| std::cmp::Reverse((order(*from, *to).is_some(), pair.forward.0, *from)));
@@ -263,7 +263,7 @@ fn leads(below: &HashMap<usize, Vec<usize>>, from: usize, to: usize) -> bool {
     false
 }
 
-/// Places all boxes that data flows to or from; tells the size and the ways. `None` when the library gave up, as it asserts
+/// Places all boxes that data flows to or from; returns the size and the routes. `None` when the library gave up, as it asserts
 /// where it should return an error.
 fn laid_out(
     places: &mut [DiagramBox],
@@ -365,7 +365,7 @@ mod tests {
         let at =
             |child: usize| diagram.places.iter().find(|place| place.part == BoxContent::Child(child)).unwrap().at;
         assert!(at(1).1 < at(0).1 && at(0).1 < at(2).1, "{diagram:?}");
-        assert!(at(3).1 > at(2).1, "what has no data flow stands below");
+        assert!(at(3).1 > at(2).1, "what has no data flow is below");
         assert_eq!(diagram.routes.len(), 2);
         let route = diagram.routes.iter().find(|route| (route.from, route.to) == (1, 0)).unwrap();
         assert!(route.heads.has(Flow::Forward, false) && route.heads.has(Flow::Backward, true));

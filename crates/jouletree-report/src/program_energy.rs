@@ -39,7 +39,7 @@ pub struct PhaseRow {
     pub sample_j: Option<f64>,
     /// How long they took.
     pub seconds: f64,
-    /// How far from a meter the energy stands.
+    /// The kind of the energy.
     pub kind: Option<Kind>,
     /// What those used whose operations were recorded.
     pub recorded_j: f64,
@@ -60,7 +60,7 @@ pub struct WindowRow {
     pub mean_j: f64,
     /// How long they took.
     pub seconds: f64,
-    /// How far from a meter the energy stands.
+    /// The kind of the energy.
     pub kind: Option<Kind>,
 }
 
@@ -82,7 +82,7 @@ pub struct StageRow {
 }
 
 impl<'a> ProgramEnergy<'a> {
-    /// What a program told, and the power that was recorded meanwhile.
+    /// The program's own record, and the power that was recorded meanwhile.
     pub fn new(program: &'a Program, power: Vec<MeteredSeries>) -> ProgramEnergy<'a> {
         let power = accounted(power, EnergyOf::Tree);
         // A meter at the plug sees what the others see, unless it is alone.

@@ -32,7 +32,7 @@ pub struct AttendArgs {
     reader: ReaderArgs,
 }
 
-/// Attends until the process has ended, nobody asks any more, or it is told to end.
+/// Attends until the process has ended, all clients are gone, or it is asked to end.
 pub fn run(arguments: &AttendArgs) -> Result<()> {
     let signals = signals::listen_to_all()?;
     let reader = arguments.reader.open()?;

@@ -109,7 +109,7 @@ pub enum Command {
     /// Say what windows of a program come to, on standard input and output; for jouletree's Python package
     #[command(hide = true)]
     Emissions(crate::carbon::EmissionsArgs),
-    /// Stop, and become a command when told to go on; for jouletree itself
+    /// Stop, and become a command when asked to go on; for jouletree itself
     #[command(hide = true)]
     Launch(LaunchArgs),
 }
@@ -159,7 +159,7 @@ Examples:
   jouletree inspect host.xplane.pb                 format, time base, devices, top operations by self time
   jouletree inspect logs/                          everything in a TensorBoard log folder
   jouletree inspect profile.json --base-ns 1794771926506845032
-      an ONNX Runtime profile, whose start the session told (get_profiling_start_time_ns)
+      an ONNX Runtime profile, whose start the session returns (get_profiling_start_time_ns)
   jouletree inspect trace.json.gz --format json | jq '.devices'";
 
 const RECORD_EXAMPLES: &str = "\
@@ -433,7 +433,7 @@ pub enum RuleArg {
 pub enum EnergyArg {
     /// What the recorded process tree used of each device
     Tree,
-    /// All that each device used, whoever used it
+    /// All that each device used, other programs included
     Device,
 }
 

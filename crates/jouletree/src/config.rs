@@ -20,7 +20,7 @@ Examples:
 
 What wins, the strongest first: flags; variables JOULETREE_<NAME>; jouletree.toml of this folder;
 ~/.config/jouletree/config.toml; variables CODECARBON_<NAME>; .codecarbon.config of this folder, then of the home
-folder; what cloud-init tells of the cloud; defaults.";
+folder; what cloud-init reports about the cloud; defaults.";
 
 #[derive(Args)]
 pub struct ConfigArgs {

@@ -104,7 +104,7 @@ Examples:
       also serve other machines
   jouletree daemon --prometheus :9108              also answer a Prometheus server of this machine (docs/live.md)
 
-SIGTERM and SIGINT end it properly; its clients are told. docs/daemon.md says more.";
+SIGTERM and SIGINT end it properly; its clients are notified. docs/daemon.md says more.";
 
 pub fn run(arguments: &DaemonArgs) -> Result<()> {
     match &arguments.command {
@@ -165,7 +165,9 @@ fn announce(ways: &Ways, arguments: &ServeArgs) {
     if let Some(address) = ways.smaragdine {
         writeln_stderr!("jouletree: serving the Smaragdine protocol at {address}; it has no authentication");
         if arguments.smaragdine_fast {
-            writeln_stderr!("jouletree: periods below 10 ms show whoever reaches {address} what others compute");
+            writeln_stderr!(
+                "jouletree: periods below 10 ms show every client that reaches {address} what others compute"
+            );
         }
     }
 }

@@ -64,7 +64,7 @@ pub fn run(arguments: &DetectArgs) -> Result<Outcome> {
     let machine = of_run::machine(&host);
     let inventory = Inventory::take(&sources);
     let sensors = jouletree_session::diagnosis::sensors(&inventory);
-    // Those that a driver lists, whether they tell their power or not; where there is no driver, its name is all there is.
+    // Those that a driver lists, whether they report their power or not; where there is no driver, its name is all there is.
     let gpus =
         sensors.iter().filter(|sensor| sensor.device.class() == DeviceClass::Gpu && sensor.domain.is_none());
     let gpus = gpus.filter(|sensor| sensor.usable || model_in(&sensor.source) != sensor.source);
@@ -101,7 +101,7 @@ pub fn run(arguments: &DetectArgs) -> Result<Outcome> {
 }
 
 fn text(detected: &Detected) -> String {
-    let told = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
+    let or_unknown = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
     let mut lines = vec![
         "Hardware".to_owned(),
         format!(
@@ -112,10 +112,10 @@ fn text(detected: &Detected) -> String {
             "- CPU count: {}",
             detected.cpu_count.map_or("unknown".to_owned(), |count| format!("{count} thread(s)"))
         ),
-        format!("- CPU model: {}", told(&detected.cpu_model)),
+        format!("- CPU model: {}", or_unknown(&detected.cpu_model)),
         format!("- GPU count: {}", detected.gpu_count),
         format!("- GPU model: {}", detected.gpu_model.as_deref().unwrap_or("none")),
-        format!("- System: {}", told(&detected.os)),
+        format!("- System: {}", or_unknown(&detected.os)),
         "Meters".to_owned(),
     ];
     for meter in &detected.meters {
@@ -127,8 +127,8 @@ fn text(detected: &Detected) -> String {
         lines.push(format!("- {}: {} ({state})", meter.device, meter.source));
     }
     lines.push("Place".to_owned());
-    lines.push(format!("- Country: {}", told(&detected.country)));
-    lines.push(format!("- Region: {}", told(&detected.region)));
+    lines.push(format!("- Country: {}", or_unknown(&detected.country)));
+    lines.push(format!("- Region: {}", or_unknown(&detected.region)));
     lines.push(format!("- Cloud: {}", detected.cloud.as_deref().unwrap_or("none")));
     lines.push(match &detected.intensity {
         Some(intensity) => format!("- Carbon intensity: {intensity}"),

@@ -79,7 +79,7 @@ impl MeterArgs {
     }
 }
 
-/// `PLACE` or `DEVICE=PLACE`. What stands before the first `=` and is no device belongs to a file's name.
+/// `PLACE` or `DEVICE=PLACE`. What precedes the first `=` and is no device belongs to a file's name.
 fn meter(text: &str) -> Result<ExternalMeter, String> {
     let named = text.split_once('=').and_then(|(device, place)| Some((device.parse::<Device>().ok()?, place)));
     let (device, place) = named.map_or((None, text), |(device, place)| (Some(device), place));

@@ -131,7 +131,7 @@ pub fn run(arguments: &MonitorArgs) -> Result<ExitCode> {
     drop(subject);
     let done = launch::attempted(|| {
         let recorded = recording.finish(status)?;
-        tell(arguments, &recorded.run, &settings, context, &csv)?;
+        report(arguments, &recorded.run, &settings, context, &csv)?;
         recorded.whole()
     });
     kept.end(done.is_ok());
@@ -159,7 +159,7 @@ impl MonitorArgs {
 }
 
 /// Writes the row and says what it holds.
-fn tell(
+fn report(
     arguments: &MonitorArgs,
     run: &RunFolder,
     settings: &Settings,
@@ -207,7 +207,7 @@ fn check_folder(csv: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Where the recording is while it is needed, and afterwards if somebody wants it.
+/// Where the recording is while it is needed, and afterwards if it is to be kept.
 struct Kept {
     run: PathBuf,
     temporary: Option<PathBuf>,
@@ -225,7 +225,7 @@ impl Kept {
         Ok(Kept { run: folder.join("run"), temporary: Some(folder) })
     }
 
-    /// Removes what nobody needs any more; a recording whose row was not written is kept.
+    /// Removes what is no longer needed; a recording whose row was not written is kept.
     fn end(self, is_told: bool) {
         match self.temporary {
             Some(folder) if is_told => {

@@ -87,7 +87,7 @@ fn tree_at(path: &Path) -> Result<Option<ModelTree>> {
     }
     if is("json") {
         let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        // A description is JSON, too; whoever reads it tells what is wrong with it.
+        // A description is JSON, too; its reader reports what is wrong with it.
         return Ok(serde_json::from_slice(&text).ok());
     }
     Ok(Some(read_model(path)?))

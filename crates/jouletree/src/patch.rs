@@ -84,7 +84,7 @@ pub enum LevelArg {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ModeArg {
-    /// Everything that names, objects, classes and arguments tell
+    /// Everything that names, objects, classes and arguments show
     Full,
     /// The statements that FECoM wraps, named as it names them
     Fecom,

@@ -31,7 +31,7 @@ pub fn run(arguments: &RecordArgs) -> Result<ExitCode> {
     let mut status = recording.follow(&mut subject, arguments.duration)?;
     let recorded = launch::attempted(|| {
         let recorded = recording.finish(status)?;
-        tell(arguments, &recorded.run);
+        report(arguments, &recorded.run);
         recorded.whole()
     });
     // A command outlives a recording of limited duration.
@@ -45,7 +45,7 @@ pub fn run(arguments: &RecordArgs) -> Result<ExitCode> {
 }
 
 /// Says what was recorded.
-fn tell(arguments: &RecordArgs, run: &RunFolder) {
+fn report(arguments: &RecordArgs, run: &RunFolder) {
     if let (Some(recording), false) = (&run.manifest().recording, arguments.quiet) {
         write_stderr!("{}", recorded::report(recording).written(Look::of_stderr()));
         writeln_stderr!("kept in {}", run.path().display());

@@ -46,7 +46,7 @@ pub struct ReportArgs {
     /// names
     #[arg(long, value_name = "DIR")]
     pub figures: Option<PathBuf>,
-    /// The form of the figures; several are parted by commas
+    /// The form of the figures; comma-separated
     #[arg(
         long,
         value_name = "FORMAT",

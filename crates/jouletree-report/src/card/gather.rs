@@ -1,4 +1,4 @@
-//! Everything that runs tell for a card. What they do not tell is left out, never made up.
+//! Everything in runs that a card needs. What they lack is left out, never made up.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,7 +57,7 @@ pub struct RunRow {
     pub carbon_g: Option<f64>,
 }
 
-/// What the energy of all runs together stands for.
+/// The impact of the energy of all runs together.
 #[derive(Debug, Serialize)]
 #[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct Carbon {
@@ -140,7 +140,7 @@ pub struct Software {
     pub frameworks: BTreeMap<String, String>,
 }
 
-/// Reads runs and says what they tell.
+/// Reads runs and collects what they contain.
 pub fn gather(
     folders: Vec<RunFolder>,
     settings: &Settings,
@@ -281,7 +281,7 @@ fn phases(folders: &[RunFolder]) -> Result<Vec<PhaseRow>, CardError> {
     Ok(sums)
 }
 
-/// Stages that programs told, as sums over runs.
+/// Stages that programs marked, as sums over runs.
 fn stage_sums(folders: &[RunFolder]) -> Result<Vec<StageSum>, CardError> {
     let mut sums: Vec<StageSum> = Vec::new();
     for folder in folders {

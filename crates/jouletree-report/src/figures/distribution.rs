@@ -19,14 +19,14 @@ const BOX: f64 = 64.0;
 const MEASURES: Measures =
     Measures { box_size: (BOX, 0.0), gap: (8.0, 0.0), arrow_gap: 6.0, most_boxes: 0, in_a_row: 3 };
 
-/// How closely boxes stand.
+/// The distances between boxes.
 #[derive(Debug, Clone, Copy)]
 struct Density {
     /// The height of a box.
     height: f64,
     /// The distance between ranks.
     gap: f64,
-    /// A name has room for so many lines; with none it stands beside its share.
+    /// A name has room for so many lines; with none it is beside its share.
     name_lines: usize,
 }
 
@@ -142,7 +142,7 @@ fn outline(layer: &EnergyTree, pass: Option<Pass>) -> EnergyTree {
     }
 }
 
-/// Says what is shown; tells where the diagram begins.
+/// Says what is shown; returns where the diagram begins.
 fn heading(
     picture: &mut Picture,
     study: &Study,
@@ -229,7 +229,7 @@ struct Port {
     is_end: bool,
 }
 
-/// The ways of arrows: pairs of points, from each of which an arrow bends to the next rank. On each side of a box arrows stand
+/// The ways of arrows: pairs of points, from each of which an arrow bends to the next rank. On each side of a box arrows are
 /// apart, in the order of where they come from or go to. `half` is half the height of a box.
 fn ways(diagram: &Diagram, half: f64, arrows: &[(&Route, Ends)]) -> Vec<Vec<(f64, f64)>> {
     let mut ways: Vec<Vec<(f64, f64)>> = Vec::new();

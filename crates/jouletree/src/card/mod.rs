@@ -23,7 +23,7 @@ Examples:
       the runs of a study: means, spread, and what arguments that differ change
   jouletree card RUN --intensity 23 --format json | jq '.co2_eq_emissions'
 
-What runs do not tell, such as accuracy, is not on the card. docs/card.md says where each figure comes from.";
+What runs do not contain, such as accuracy, is not on the card. docs/card.md says where each figure comes from.";
 
 #[derive(Args)]
 pub struct CardArgs {

@@ -110,7 +110,7 @@ fn originals(from: &Path, files: &[PathBuf]) -> Result<Vec<Option<Vec<u8>>>> {
     })
 }
 
-/// Changes every script and notebook, or tells of all that cannot be changed.
+/// Changes every script and notebook, or reports all that cannot be changed.
 fn each(
     files: &[PathBuf],
     mut change: impl FnMut(&Path) -> Result<Vec<u8>, String>,
@@ -199,7 +199,7 @@ fn refuse_inside(from: &Path, output: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A folder under a name nobody looks at; removed unless it becomes the one that is wanted.
+/// A folder under a temporary name; removed unless it becomes the one that is wanted.
 struct PartialFolder {
     path: PathBuf,
 }

@@ -28,10 +28,10 @@ use jouletree_session::unfollowed::{Needed, Unfollowed};
 pub use args::{EXAMPLES, Level, RunArgs};
 pub use finish::opened;
 
-/// How often meters are read, and how often a model is asked, when nobody says.
+/// How often meters are read, and how often a model is asked, by default.
 const METERED: Nanos = Nanos(4_000_000);
 const ESTIMATED: Nanos = Nanos(20_000_000);
-/// The same where no operation is told apart from another.
+/// The same where operations are not distinguished.
 const ESTIMATED_WHOLE: Nanos = Nanos(100_000_000);
 
 /// Runs the command.
@@ -52,7 +52,7 @@ pub fn run(arguments: &RunArgs) -> Result<ExitCode> {
     let roots = arguments.reader.roots();
     if let Some(limits) = limits {
         let most = limits.time_out.seconds();
-        say(arguments, || format!("each call waits until the machine is at rest, up to {most} s at a time"));
+        say(arguments, || format!("each call waits until the machine is stable, up to {most} s at a time"));
         subject.judge_rest(Resting { limits, sys: roots.sys.clone() });
     }
     let period = match arguments.period {
@@ -86,8 +86,8 @@ pub fn run(arguments: &RunArgs) -> Result<ExitCode> {
     launch::passed_on(status, done, arguments.strict)
 }
 
-/// How often meters are read when nobody says. A model learns what processors do from ticks of ten milliseconds: to look
-/// more often would cost the program and tell nothing.
+/// How often meters are read by default. A model learns what processors do from ticks of ten milliseconds: to look
+/// more often would cost the program and add nothing.
 fn usual_period(reader: &Reader, level: Level) -> Result<Nanos> {
     let is_metered = reader.sensors()?.iter().any(|sensor| sensor.kind != Kind::Estimated);
     Ok(match level {

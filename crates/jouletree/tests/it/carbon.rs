@@ -16,7 +16,7 @@ use fake_powercap::{Fake, Layout, Player, Script};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// A folder in which the command works, with a home of its own, far from the settings of whoever runs the tests.
+/// A folder in which the command works, with a home of its own, far from the settings of the user who runs the tests.
 struct Workspace {
     folder: TempDir,
 }
@@ -93,12 +93,12 @@ fn near(left: f64, right: f64) {
 fn the_grams_of_layers_sum_up_to_those_of_the_run() {
     let workspace = Workspace::new();
     let run = workspace.sample_run();
-    let told = workspace
+    let answer = workspace
         .run(&["carbon", run, "--country", "ITA", "--pue", "1.3", "--depth", "60", "--format", "json"])
         .json();
-    let whole = number(&told, "carbon_g");
-    near(whole, number(&told, "it_energy_j") / 3.6e6 * 1.3 * 330.718);
-    let layers = list(&told, "layers");
+    let whole = number(&answer, "carbon_g");
+    near(whole, number(&answer, "it_energy_j") / 3.6e6 * 1.3 * 330.718);
+    let layers = list(&answer, "layers");
     let at = |depth: u64| layers.iter().filter(move |layer| layer["depth"] == depth);
     near(at(0).map(|layer| number(layer, "carbon_g")).sum(), whole);
     let no_layer = number(layers.last().unwrap(), "carbon_g");
@@ -111,7 +111,7 @@ fn the_grams_of_layers_sum_up_to_those_of_the_run() {
         let inside: f64 = inside.map(|other| number(other, "carbon_g")).sum();
         assert!(inside <= number(layer, "carbon_g") * (1.0 + 1e-9), "{layer}");
     }
-    let intensity = &told["intensity"];
+    let intensity = &answer["intensity"];
     assert_eq!(
         (text(intensity, "zone"), number(intensity, "year"), text(intensity, "kind")),
         ("ITA", 2023.0, "published")
@@ -123,7 +123,7 @@ fn the_grams_of_layers_sum_up_to_those_of_the_run() {
 fn each_line_stands_for_itself() {
     let workspace = Workspace::new();
     let run = workspace.sample_run();
-    let told = workspace.run(&[
+    let answer = workspace.run(&[
         "carbon",
         run,
         "--intensity",
@@ -143,16 +143,16 @@ fn each_line_stands_for_itself() {
         "--format",
         "json",
     ]);
-    let told = told.json();
-    let kwh = number(&told, "it_energy_j") / 3.6e6;
-    near(number(&told, "it_energy_kwh"), kwh);
-    near(number(&told, "energy_kwh"), 2.0 * kwh);
-    near(number(&told, "carbon_g"), 200.0 * kwh);
-    near(number(&told, "water_l"), 3.0 * kwh);
-    near(number(&told, "cost"), kwh);
-    let embodied = 1e6 * number(&told, "duration_s") / (4.0 * 365.0 * 86400.0);
-    near(number(&told, "embodied_g"), embodied);
-    near(number(&told, "sci_g"), (200.0 * kwh + embodied) / 10.0);
+    let answer = answer.json();
+    let kwh = number(&answer, "it_energy_j") / 3.6e6;
+    near(number(&answer, "it_energy_kwh"), kwh);
+    near(number(&answer, "energy_kwh"), 2.0 * kwh);
+    near(number(&answer, "carbon_g"), 200.0 * kwh);
+    near(number(&answer, "water_l"), 3.0 * kwh);
+    near(number(&answer, "cost"), kwh);
+    let embodied = 1e6 * number(&answer, "duration_s") / (4.0 * 365.0 * 86400.0);
+    near(number(&answer, "embodied_g"), embodied);
+    near(number(&answer, "sci_g"), (200.0 * kwh + embodied) / 10.0);
     // The server behind an instance of a cloud; one that is not known is an error, and so are no units.
     let of = |more: &[&str]| workspace.run(&[&["carbon", run, "--format", "json"], more].concat());
     let server = of(&["--embodied", "aws/p3.2xlarge"]).json();
@@ -170,13 +170,13 @@ fn nobody_invents_a_place() {
     let run = workspace.sample_run();
     let ran = workspace.run(&["carbon", run, "--format", "json"]);
     assert!(ran.stderr.contains("its carbon is unknown"), "{}", ran.stderr);
-    let told = ran.json();
+    let answer = ran.json();
     assert_eq!(
-        (&told["carbon_g"], &told["intensity"], &told["equivalents"]),
+        (&answer["carbon_g"], &answer["intensity"], &answer["equivalents"]),
         (&Value::Null, &Value::Null, &Value::Null)
     );
-    let told = workspace.run(&["carbon", run, "--allow-world-average", "--format", "json"]).json();
-    assert_eq!(told["intensity"]["kind"], "world-average");
+    let answer = workspace.run(&["carbon", run, "--allow-world-average", "--format", "json"]).json();
+    assert_eq!(answer["intensity"]["kind"], "world-average");
     for (arguments, words) in [
         (vec!["--country", "Itly"], "did you mean `ITA (Italy)`?"),
         (vec!["--country", "USA", "--region", "Texsa"], "did you mean `Texas`?"),
@@ -224,7 +224,7 @@ fn every_setting_says_where_it_comes_from() {
     assert_eq!(pue(command.args(["--pue", "1.7"])), ("1.7".to_owned(), "--pue".to_owned()));
     let ran = workspace.run(&show);
     assert!(ran.stderr.contains("no setting `whatever`"), "{}", ran.stderr);
-    // Nobody reads a token over somebody's shoulder.
+    // A token must not appear on the screen.
     let mut command = workspace.command(&show);
     let (token, _) =
         workspace.setting(command.env("JOULETREE_ELECTRICITYMAPS_TOKEN", "s3cret"), "electricitymaps_token");
@@ -255,25 +255,25 @@ fn the_cloud_says_where_it_is_and_a_flag_says_better() {
     let run = workspace.sample_run();
     let metadata = workspace.home().join("instance-data.json");
     fs::write(&metadata, r#"{"v1": {"cloud_name": "gce", "region": "europe-west1"}}"#).unwrap();
-    let told = |arguments: &[&str]| {
+    let answer = |arguments: &[&str]| {
         let mut command = workspace.command(&["carbon", run, "--format", "json"]);
-        let told =
+        let answer =
             ended(command.env("JOULETREE_CLOUD_METADATA", &metadata).args(arguments).output().unwrap()).json();
-        (number(&told["intensity"], "g_per_kwh"), text(&told["intensity"], "zone").to_owned())
+        (number(&answer["intensity"], "g_per_kwh"), text(&answer["intensity"], "zone").to_owned())
     };
-    assert_eq!(told(&[]), (122.0, "gcp/europe-west1".to_owned()));
-    assert_eq!(told(&["--country", "POL"]), (661.926, "POL".to_owned()));
+    assert_eq!(answer(&[]), (122.0, "gcp/europe-west1".to_owned()));
+    assert_eq!(answer(&["--country", "POL"]), (661.926, "POL".to_owned()));
     assert_eq!(
-        told(&["--provider", "aws", "--region", "eu-west-1"]),
+        answer(&["--provider", "aws", "--region", "eu-west-1"]),
         (290.805, "aws/eu-west-1 in IRL".to_owned())
     );
-    // A region without figures is nobody's slip: it is told, and nothing stops.
+    // A region without figures is no mistake of the user: there is a warning, and nothing stops.
     fs::write(&metadata, r#"{"v1": {"cloud_name": "aws", "region": "xx-new-1"}}"#).unwrap();
     let mut command = workspace.command(&["carbon", run, "--format", "json"]);
     let ran = ended(command.env("JOULETREE_CLOUD_METADATA", &metadata).output().unwrap());
     assert!(ran.stderr.contains("`xx-new-1` is no region of aws"), "{}", ran.stderr);
     assert_eq!(ran.json()["carbon_g"], Value::Null);
-    assert_eq!(told(&["--country", "POL"]), (661.926, "POL".to_owned()));
+    assert_eq!(answer(&["--country", "POL"]), (661.926, "POL".to_owned()));
 }
 
 /// A machine whose counter shows 40 W, and what is monitored on it.
@@ -320,7 +320,7 @@ fn monitor_adds_a_row_and_passes_the_exit_status_on() {
     near(value("emissions"), value("energy_consumed") * 0.330718);
     near(value("emissions_rate"), value("emissions") / value("duration"));
     assert!((30.0..50.0).contains(&value("cpu_power")), "{}", value("cpu_power"));
-    // Of the whole machine, as CodeCarbon tells it.
+    // Of the whole machine, as CodeCarbon has it.
     for percent in ["cpu_utilization_percent", "ram_utilization_percent"] {
         assert!(value(percent) > 0.0 && value(percent) <= 100.0, "{percent}: {}", value(percent));
     }
@@ -410,39 +410,39 @@ fn emissions(mut command: Command, request: &Value) -> Ran {
 fn a_program_asks_what_its_windows_come_to() {
     let workspace = Workspace::new();
     let path = workspace.work().join("emissions.csv");
-    let told = emissions(workspace.command(&["emissions"]), &request(&path)).json();
-    near(number(&told, "energy_j"), 1080.0);
-    near(number(&told, "carbon_g"), 1080.0 / 3.6e6 * 330.718);
-    assert_eq!(text(&told, "kind"), "derived");
+    let answer = emissions(workspace.command(&["emissions"]), &request(&path)).json();
+    near(number(&answer, "energy_j"), 1080.0);
+    near(number(&answer, "carbon_g"), 1080.0 / 3.6e6 * 330.718);
+    assert_eq!(text(&answer, "kind"), "derived");
     assert_eq!(workspace.rows("emissions.csv").len(), 1);
     let mut process = request(&path);
     process["settings"]["tracking_mode"] = "process".into();
     process["epochs"] = json!({"total": 10, "done": [{"duration_s": 5.0, "energy_j": 450.0}, {"duration_s": 5.0, "energy_j": 450.0}]});
-    let told = emissions(workspace.command(&["emissions"]), &process).json();
-    // The GPU does not tell who used it.
-    near(number(&told, "energy_j"), 180.0 + 720.0);
-    near(number(&told["prediction"], "energy_j"), 4500.0);
-    near(number(&told["prediction"], "duration_s"), 50.0);
+    let answer = emissions(workspace.command(&["emissions"]), &process).json();
+    // The GPU does not report who used it.
+    near(number(&answer, "energy_j"), 180.0 + 720.0);
+    near(number(&answer["prediction"], "energy_j"), 4500.0);
+    near(number(&answer["prediction"], "duration_s"), 50.0);
     // A place that is not known costs the grams, and not the joules.
     let mut lost = request(&path);
     lost["settings"]["country_iso_code"] = "Atlantis".into();
-    let told = emissions(workspace.command(&["emissions"]), &lost).json();
-    assert_eq!(told["carbon_g"], Value::Null);
-    assert!(list(&told, "warnings").iter().any(|warning| warning.as_str().unwrap().contains("Atlantis")));
+    let answer = emissions(workspace.command(&["emissions"]), &lost).json();
+    assert_eq!(answer["carbon_g"], Value::Null);
+    assert!(list(&answer, "warnings").iter().any(|warning| warning.as_str().unwrap().contains("Atlantis")));
     assert_eq!(workspace.rows("emissions.csv").len(), 3);
     assert_eq!(workspace.rows("emissions.csv")[2]["emissions"], "");
     // Each mistake costs itself, and nothing else.
     lost["settings"] = json!({"country_iso_code": "Atlantis", "pue": 1.5, "wue": "much"});
-    let told = emissions(workspace.command(&["emissions"]), &lost).json();
-    near(number(&told, "energy_kwh"), 1080.0 / 3.6e6 * 1.5);
-    assert_eq!(list(&told, "warnings").len(), 2, "{told}");
+    let answer = emissions(workspace.command(&["emissions"]), &lost).json();
+    near(number(&answer, "energy_kwh"), 1080.0 / 3.6e6 * 1.5);
+    assert_eq!(list(&answer, "warnings").len(), 2, "{answer}");
     let mut nothing = request(&path);
     nothing["devices"] = json!([]);
-    let told = emissions(workspace.command(&["emissions"]), &nothing).json();
-    assert!(number(&told, "energy_j").is_sign_positive());
+    let answer = emissions(workspace.command(&["emissions"]), &nothing).json();
+    assert!(number(&answer, "energy_j").is_sign_positive());
 }
 
-/// A disk that takes no more bytes costs nothing that was there, and the row is told.
+/// A disk that takes no more bytes costs nothing that was there, and the row is reported.
 #[test]
 fn a_full_disk_loses_nothing() {
     let workspace = Workspace::new();
@@ -453,12 +453,12 @@ fn a_full_disk_loses_nothing() {
     let this = env!("CARGO_BIN_EXE_jouletree");
     limited.args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" emissions", this]);
     limited.current_dir(workspace.work()).env("HOME", workspace.home());
-    let told = emissions(limited, &request(&path)).json();
-    let warnings = list(&told, "warnings");
+    let answer = emissions(limited, &request(&path)).json();
+    let warnings = list(&answer, "warnings");
     assert!(warnings.iter().any(|warning| warning.as_str().unwrap().contains("the row is: ")), "{warnings:?}");
-    assert_eq!(list(&told, "wrote"), &[] as &[Value]);
+    assert_eq!(list(&answer, "wrote"), &[] as &[Value]);
     assert_eq!(workspace.read("emissions.csv"), before);
-    near(number(&told, "energy_j"), 1080.0);
+    near(number(&answer, "energy_j"), 1080.0);
 }
 
 /// Nor does a log that takes no more words.
@@ -520,7 +520,7 @@ fn samples_of_power_sum_up_to_the_run() {
     for name in ["absolute_cpu_utilization", "average_relative_cpu_utilization", "relative_mem_usage"] {
         assert!(samples.iter().any(|sample| sample[name].as_f64().is_some_and(|value| value >= 0.0)), "{name}");
     }
-    let told = workspace.run(&["carbon", "RUN", "--tracking-mode", "machine", "--format", "json"]).json();
+    let answer = workspace.run(&["carbon", "RUN", "--tracking-mode", "machine", "--format", "json"]).json();
     let ends: Vec<f64> = samples.iter().map(|sample| number(sample, "timestamp")).collect();
     let begin = ends[0] - 1.0;
     let starts = std::iter::once(begin).chain(ends.iter().copied());
@@ -529,7 +529,7 @@ fn samples_of_power_sum_up_to_the_run() {
         .zip(&samples)
         .map(|((start, end), sample)| number(sample, "rapl_power_draw_absolute") * (end - start))
         .sum();
-    let whole = number(&told, "it_energy_j");
+    let whole = number(&answer, "it_energy_j");
     assert!((joules - whole).abs() < 1e-6 * whole, "{joules} is not {whole}");
 }
 
@@ -568,21 +568,21 @@ fn a_service_is_asked_once_an_hour_and_only_if_somebody_wants_it() {
     let body =
         r#"{"zone": "IT", "carbonIntensity": 211.5, "datetime": "2026-11-16T17:00:00.000Z", "isEstimated": true}"#;
     let (url, asked) = service("200 OK", body);
-    let told = |more: &[&str]| {
+    let answer = |more: &[&str]| {
         let mut command = workspace.command(&["carbon", run, "--country", "ITA", "--format", "json"]);
         command.env("JOULETREE_ELECTRICITYMAPS_URL", &url).env("JOULETREE_ELECTRICITYMAPS_TOKEN", "s3cret");
         ended(command.args(more).output().unwrap())
     };
-    assert_eq!(text(&told(&[]).json()["intensity"], "kind"), "published");
+    assert_eq!(text(&answer(&[]).json()["intensity"], "kind"), "published");
     assert_eq!(asked.load(Ordering::SeqCst), 0);
     for _ in 0..3 {
-        let intensity = told(&["--online"]).json()["intensity"].clone();
+        let intensity = answer(&["--online"]).json()["intensity"].clone();
         assert_eq!((number(&intensity, "g_per_kwh"), text(&intensity, "kind")), (211.5, "live"));
         assert!(text(&intensity, "source").contains("2026-11-16T17:00"));
     }
     assert_eq!(asked.load(Ordering::SeqCst), 1);
-    // The user's own value is stronger, and nobody is asked for it.
-    near(number(&told(&["--online", "--intensity", "5"]).json()["intensity"], "g_per_kwh"), 5.0);
+    // The user's own value is stronger, and no request is made for it.
+    near(number(&answer(&["--online", "--intensity", "5"]).json()["intensity"], "g_per_kwh"), 5.0);
 }
 
 #[test]
@@ -594,7 +594,7 @@ fn a_service_that_fails_is_left_alone_for_a_while() {
         let mut command = workspace.command(&["carbon", run, "--country", "ITA", "--online", "--format", "json"]);
         command.env("JOULETREE_ELECTRICITYMAPS_URL", &url).env("JOULETREE_ELECTRICITYMAPS_TOKEN", "s3cret");
         let ran = ended(command.output().unwrap());
-        let words = if attempt == 0 { "does not tell" } else { "not asked again" };
+        let words = if attempt == 0 { "does not return" } else { "not asked again" };
         assert!(ran.stderr.contains(words), "{attempt}: {}", ran.stderr);
         assert_eq!(text(&ran.json()["intensity"], "kind"), "published");
     }
@@ -630,10 +630,10 @@ fn the_model_of_codecarbon_for_comparison() {
 #[test]
 fn what_is_seen_of_the_machine() {
     let workspace = Workspace::new();
-    let told = workspace.run(&["detect", "--country", "USA", "--region", "CA", "--format", "json"]).json();
-    assert!(number(&told, "cpu_count") >= 1.0 && number(&told, "ram_total_gib") > 0.1);
-    assert_eq!(text(&told, "region"), "California");
-    assert!(!list(&told, "meters").is_empty());
+    let answer = workspace.run(&["detect", "--country", "USA", "--region", "CA", "--format", "json"]).json();
+    assert!(number(&answer, "cpu_count") >= 1.0 && number(&answer, "ram_total_gib") > 0.1);
+    assert_eq!(text(&answer, "region"), "California");
+    assert!(!list(&answer, "meters").is_empty());
     let shown = workspace.run(&["detect"]).ok();
     assert!(
         shown.contains("- CPU count: ")

@@ -156,7 +156,7 @@ fn status_says_what_there_is_and_what_to_do_when_there_is_nothing() {
     assert!(json["resident_bytes"].as_u64().unwrap() > 0);
 }
 
-/// What an operator needs is logged, whoever the client is: what is served and where, who opens and closes what.
+/// What an operator needs is logged: what is served and where, who opens and closes what.
 #[test]
 fn it_logs_its_sessions() {
     let machine = Machine::start();

@@ -212,8 +212,11 @@ fn scrapes_grow_are_conserved_and_end_as_the_report() {
         assert_close(scraped, number(row, "energy_j"), 1e-9, device);
         for part in ["ours", "others", "idle", "unknown"] {
             let scraped = value(last, "jouletree_share_joules_total", &[("device", device), ("part", part)]);
-            let told = number(row, &format!("{part}_j"));
-            assert!((scraped - told).abs() <= 1e-9 * number(row, "energy_j"), "{device} {part}: {scraped} {told}");
+            let answer = number(row, &format!("{part}_j"));
+            assert!(
+                (scraped - answer).abs() <= 1e-9 * number(row, "energy_j"),
+                "{device} {part}: {scraped} {answer}"
+            );
         }
         // What the script plays.
         let known = value(last, "jouletree_known_seconds_total", &[("device", device)]);
@@ -226,7 +229,7 @@ fn scrapes_grow_are_conserved_and_end_as_the_report() {
     assert_close(value(last, "codecarbon_ram_energy", &[]) * 3.6e6, energy("dram"), 1e-12, "kWh of the memory");
     let consumed = energy("cpu") + energy("dram");
     assert_close(value(last, "codecarbon_energy_consumed", &[]) * 3.6e6, consumed, 1e-12, "kWh of all");
-    // Nobody said where this is.
+    // The location is not set.
     assert!(!last.iter().any(|sample| sample.name.contains("carbon_grams") || sample.name.contains("emissions")));
     assert!(value(last, "jouletree_monitor_cpu_seconds_total", &[]) > 0.0);
     let began = value(last, "jouletree_start_time_seconds", &[]);
@@ -390,8 +393,8 @@ fn a_collector_is_sent_cumulative_sums_and_at_the_end_those_of_the_report() {
     }
     let last = posts.last().unwrap();
     for device in ["host/cpu:0", "host/dram:0"] {
-        let told = number(balance(&shown, device), "energy_j");
-        assert_close(joules(last.metric("jouletree.energy"), device), told, 1e-9, device);
+        let answer = number(balance(&shown, device), "energy_j");
+        assert_close(joules(last.metric("jouletree.energy"), device), answer, 1e-9, device);
     }
 }
 
@@ -408,13 +411,13 @@ fn a_collector_that_fails_is_told_of_once_and_harms_nobody() {
     let posts = collector.posts();
     // Patience grows: 0.2 s, 0.4 s, 0.8 s, and then again every 0.2 s.
     assert!((4..=12).contains(&posts.len()), "{} posts", posts.len());
-    let told = number(balance(&machine.shown(), "host/cpu:0"), "energy_j");
-    assert_close(joules(posts.last().unwrap().metric("jouletree.energy"), "host/cpu:0"), told, 1e-9, "the last");
+    let answer = number(balance(&machine.shown(), "host/cpu:0"), "energy_j");
+    assert_close(joules(posts.last().unwrap().metric("jouletree.energy"), "host/cpu:0"), answer, 1e-9, "the last");
 
-    // Nobody is there at all.
+    // There is no server at all.
     let machine = Machine::playing();
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let url = format!("http://user:secret@{nobody}/v1/metrics");
+    let unserved = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = format!("http://user:secret@{unserved}/v1/metrics");
     let ran =
         ended(machine.record(&["--otlp", &url, "--otlp-interval", "0.2", "--", "sleep", "1"]).output().unwrap());
     assert_eq!(ran.code, 0, "{}", ran.stderr);

@@ -19,7 +19,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A program that computes for a while in layers, and tells its session so.
+/// A program that computes for a while in layers, and marks its session.
 const LAYERS: &str = r#"
 import time
 from jouletree import _session
@@ -540,7 +540,7 @@ impl Drop for Running {
     }
 }
 
-/// A program that computes for ever, after it has told a step.
+/// A program that computes for ever, after it has recorded a step.
 fn endless() -> String {
     // Tests that run in the background have SIGINT ignored, and so has what they start.
     let interruptible = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n";
@@ -554,7 +554,7 @@ fn wait_for_steps(place: &Workspace) {
         processes.filter_map(Result::ok).any(|process| process.path().join("spans.csv").exists())
     };
     while !has_steps() {
-        assert!(Instant::now() < timeout, "no step is told");
+        assert!(Instant::now() < timeout, "no step is recorded");
         thread::sleep(Duration::from_millis(20));
     }
 }
