@@ -5,7 +5,9 @@
 mod clock;
 mod process;
 mod roots;
+mod throttle;
 
 pub use clock::{Now, process_time};
 pub use process::{ProcessLine, began, is_gone, number};
 pub use roots::Roots;
+pub use throttle::Throttle;

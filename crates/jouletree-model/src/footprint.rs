@@ -19,7 +19,7 @@ pub struct Footprint {
     /// What each operation used on each device, by device, then by operation. Of a program with recorded steps: within
     /// these.
     pub energies: Vec<OpEnergy>,
-    /// The stages that energies refer to by number, with their balances; none when the program told none.
+    /// The stages that energies refer to by number, with their balances; none when the program marked none.
     pub stages: Vec<StageEnergy>,
     /// What the operations of each step used on each device; empty when the trace has no steps. Of a program with recorded
     /// steps: of these.
@@ -28,7 +28,7 @@ pub struct Footprint {
     pub parts: Vec<PartEnergy>,
     /// What each operation used in each part. Operations outside of recorded steps are here and not in `energies`.
     pub charges: Vec<PartCharge>,
-    /// The model, as far as the trace or a file beside it tells.
+    /// The model, as far as the trace or a file beside it has it.
     pub model: ModelTree,
     /// What the user should know about the input.
     pub warnings: Vec<Warning>,

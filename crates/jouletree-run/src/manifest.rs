@@ -35,13 +35,13 @@ pub struct Manifest {
     pub sources: Vec<TraceSource>,
     /// The balance of every device.
     pub devices: Vec<DeviceEnergy>,
-    /// The balance of every stage that the program told.
+    /// The balance of every stage that the program marked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageEnergy>,
     /// What the parts of the program's time used. Absent in the runs of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<PartEnergy>,
-    /// The processes that told something about themselves.
+    /// The processes that reported something about themselves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<Process>,
     /// What the tables refer to by number.
@@ -174,7 +174,7 @@ impl Manifest {
         }
         let manifest: Manifest = serde_json::from_slice(&text).map_err(unreadable)?;
         if manifest.accounting.is_none() && manifest.recording.is_none() {
-            // The fields of the accounting stand among the others, and one that is missing takes all of them along.
+            // The fields of the accounting are among the others, and one that is missing takes all of them along.
             let problem = "not a manifest of a run (missing field `command`, `power`, `rule` or `semantics`); restore \
                            it from a copy";
             return Err(RunError::content(path, problem));

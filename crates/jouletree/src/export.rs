@@ -184,10 +184,10 @@ impl Target {
         let mut output = BufWriter::with_capacity(BUFFER, partial.file());
         write(&mut output).with_context(|| format!("{}: not written", path.display()))?;
         drop(output);
-        // Somebody may have been faster.
+        // Another process may have been faster.
         check_free(path)?;
         partial.become_whole(path)?;
-        eprintln!("wrote {}", path.display());
+        writeln_stderr!("wrote {}", path.display());
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// A file under a name nobody looks at, beside the one that it becomes; removed unless it does.
+/// A file under a temporary name, beside the one that it becomes; removed unless it does.
 pub struct Partial {
     path: PathBuf,
     file: File,

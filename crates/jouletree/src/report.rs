@@ -46,7 +46,7 @@ pub struct ReportArgs {
     /// names
     #[arg(long, value_name = "DIR")]
     pub figures: Option<PathBuf>,
-    /// The form of the figures; several are parted by commas
+    /// The form of the figures; comma-separated
     #[arg(
         long,
         value_name = "FORMAT",
@@ -100,7 +100,7 @@ pub fn run(arguments: &ReportArgs) -> Result<Outcome> {
     let study = Study::read_by(folders, arguments.attribution, rayon::current_num_threads())?;
     if let Some(output) = output {
         write(&study, &output, arguments.share)?;
-        eprintln!("jouletree: wrote {}", output.display());
+        writeln_stderr!("jouletree: wrote {}", output.display());
     }
     if let Some(folder) = &arguments.figures {
         write_figures(&study, arguments, folder)?;
@@ -150,7 +150,7 @@ fn write_figures(study: &Study, arguments: &ReportArgs, folder: &Path) -> Result
     };
     let figures = Figures::of(study, &choice)?;
     for (name, why) in &figures.missing {
-        eprintln!("jouletree: {name} is not written: {why}");
+        writeln_stderr!("jouletree: {name} is not written: {why}");
     }
     if figures.drawn.is_empty() {
         return Ok(());
@@ -161,7 +161,7 @@ fn write_figures(study: &Study, arguments: &ReportArgs, folder: &Path) -> Result
             let format = FigureFormat::from(*form);
             let file = folder.join(format!("{}.{}", figure.name, format.extension()));
             replace(&file, &figure.bytes(format)?)?;
-            eprintln!("jouletree: wrote {}", file.display());
+            writeln_stderr!("jouletree: wrote {}", file.display());
         }
     }
     Ok(())

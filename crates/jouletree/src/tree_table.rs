@@ -13,7 +13,7 @@ use crate::numbers::{Numbers, error_cell, percent, share};
 pub fn tree(tree: &EnergyTree, numbers: &Numbers<'_>, view: &ViewArgs) -> Columns {
     let header =
         ["layer", "energy", "95 %", "share", "", "forward", "backward", "optimizer", "power", "ops", "± own"];
-    let table = Columns::new(&header).left(4).shorten(0, Keep::Start).parted(2, '…');
+    let table = Columns::new(&header).left(4).shorten(0, Keep::Start).split_at(2, '…');
     let table = table.optional(&[9, 8, 2]).optional_together(&[5, 6, 7]).optional(&[4]);
     let table = if numbers.have_bounds() { table } else { table.without(&[2]) };
     let table = if tree.has_errors() { table } else { table.without(&[10]) };

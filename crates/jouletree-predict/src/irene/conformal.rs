@@ -21,7 +21,7 @@ pub struct Interval {
     pub high: Joules,
 }
 
-/// Relative half-widths per level; `None` where there was too little to tell.
+/// Relative half-widths per level; `None` where there was too little data.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct LevelQuantiles {
     leaf: Option<f64>,

@@ -9,7 +9,7 @@ const WINDOW: Nanos = Nanos(1_000_000_000);
 const PERCENTILE: f64 = 0.05;
 /// Fewer idle windows than this say nothing.
 const FEWEST: usize = 3;
-/// The windows that are kept: more than an hour of idleness tells nothing new.
+/// The windows that are kept: more than an hour of idleness adds nothing.
 const MOST: usize = 3600;
 
 /// Learns the power of an idle machine: the 5th percentile of windows of a second with less than 2 % to do.

@@ -7,7 +7,7 @@ mod split;
 #[cfg(test)]
 mod split_tests;
 
-pub use book::{ShareBook, Tells};
+pub use book::{ShareBook, ShareReport};
 pub use cut::Cut;
 pub use idle::IdleLearner;
 pub use split::{Increment, Policy, Split, split};

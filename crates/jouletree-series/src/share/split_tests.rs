@@ -29,8 +29,8 @@ fn each_policy_gives_the_idle_machines_power_as_it_says() {
         (Policy::Full, [55.0, 55.0, 0.0, 0.0, 5.5]),
     ] {
         assert_eq!(parts(split(&increments, &shares, 0, policy)[0]), expected, "{policy:?}");
-        let nobody = split(&increments, &[share(0, SECOND, 0.0, 0.0)], 0, policy)[0];
-        assert_eq!(parts(nobody), [0.0, 0.0, 110.0, 0.0, 0.0], "{policy:?}");
+        let idle = split(&increments, &[share(0, SECOND, 0.0, 0.0)], 0, policy)[0];
+        assert_eq!(parts(idle), [0.0, 0.0, 110.0, 0.0, 0.0], "{policy:?}");
     }
 }
 

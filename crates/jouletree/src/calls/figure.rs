@@ -52,6 +52,6 @@ pub fn write(measured: &Measured, chosen: Option<usize>, file: &Path) -> Result<
         .write_all(&figure.bytes(format)?)
         .with_context(|| format!("cannot write {}", file.display()))?;
     partial.become_whole(file)?;
-    eprintln!("wrote {}", file.display());
+    writeln_stderr!("wrote {}", file.display());
     Ok(())
 }

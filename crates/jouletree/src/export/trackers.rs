@@ -89,7 +89,7 @@ fn add_row(
         print_warnings(warnings);
     }
     let written = written.context("the row was not written")?;
-    eprintln!("one row in {}", written.display());
+    writeln_stderr!("one row in {}", written.display());
     Ok(Some(written))
 }
 

@@ -29,8 +29,9 @@ pub fn page(
     } else {
         format!("{} samples", first.batch)
     };
-    let bounds =
-        total.interval.map_or_else(String::new, |interval| format!(", {} nine times in ten", told(interval)));
+    let bounds = total
+        .interval
+        .map_or_else(String::new, |interval| format!(", {} nine times in ten", shown_interval(interval)));
     page.words(Cell::from(format!("{}, {size}: {what} takes {}{bounds}", first.model, total.energy)));
     page.words(numbers::kind_cell(Some(Kind::Predicted)));
     page.words(Cell::from(trained_on(profile)).styled(colour::quiet()));
@@ -98,7 +99,7 @@ struct Drawing {
 
 fn tree_table(tree: &Branch, whole: Joules, depth: u16, smallest: f64, optimizer: Option<Joules>) -> Columns {
     let header = ["node", "kind", "energy", "90 %", "share", "", "forward", "backward", "glue", "basis"];
-    let table = Columns::new(&header).left(1).left(5).left(9).shorten(0, Keep::Start).parted(3, '…');
+    let table = Columns::new(&header).left(1).left(5).left(9).shorten(0, Keep::Start).split_at(3, '…');
     let table = table.optional(&[9, 8, 1]).optional_together(&[6, 7]).optional(&[3, 5]);
     let has_passes = tree.energies.len() > 1;
     let mut hidden = Vec::new();
@@ -147,7 +148,7 @@ impl Drawing {
             Cell::below(lead, &node.name).styled(weight),
             Cell::from(kind).styled(colour::quiet()),
             energy_cell(energy.to_string(), part, Some(Kind::Predicted)),
-            Cell::from(node.interval.map(told).unwrap_or_default()).styled(colour::quiet()),
+            Cell::from(node.interval.map(shown_interval).unwrap_or_default()).styled(colour::quiet()),
             Cell::from(percent(part)).styled(weight),
             Cell::bar(part),
             pass(Pass::Forward),
@@ -171,6 +172,6 @@ impl Drawing {
     }
 }
 
-fn told(interval: Interval) -> String {
+fn shown_interval(interval: Interval) -> String {
     jouletree_model::Interval { low: interval.low, high: interval.high }.to_string()
 }

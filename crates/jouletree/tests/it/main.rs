@@ -22,6 +22,7 @@ mod golden;
 mod impact;
 mod json_doc;
 mod live;
+mod logging;
 mod patch;
 mod predict;
 mod predictor;

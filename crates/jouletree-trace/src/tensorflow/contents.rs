@@ -1,6 +1,6 @@
 //! What is recorded of a step, however it is written, and the trace made of it.
 //!
-//! A timeline and run metadata tell the same in two ways. Both readers fill a [`Recording`]; everything that is
+//! A timeline and run metadata tell the same in two ways. Both readers fill a [`StepContents`]; everything that is
 //! concluded (devices, passes, places in the model, data flow) is concluded here, so that both say the same.
 
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ use super::place::places;
 use super::tensors::Tensors;
 
 /// One step as a file records it.
-pub(super) struct Recording {
+pub(super) struct StepContents {
     pub(super) file: String,
     pub(super) step: Step,
     /// Names and types of operations.
@@ -66,9 +66,9 @@ pub(super) struct Input {
 /// Neither an operation of the program nor a use of time: it spans whatever comes before the first operation.
 const SOURCE: &str = "_SOURCE";
 
-impl Recording {
-    pub(super) fn new(file: &str, step: Step) -> Recording {
-        Recording {
+impl StepContents {
+    pub(super) fn new(file: &str, step: Step) -> StepContents {
+        StepContents {
             file: file.to_owned(),
             step,
             names: Interner::default(),
@@ -195,7 +195,7 @@ impl Recording {
 /// The trace of a file that records these steps. `warnings` are what reading them gave; `how_to_record` is for those
 /// whose file holds nothing.
 pub(super) fn trace_of(
-    recordings: Vec<Recording>,
+    recordings: Vec<StepContents>,
     mut warnings: Vec<Warning>,
     source: &Source,
     options: &ReadOptions,

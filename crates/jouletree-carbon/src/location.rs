@@ -1,11 +1,11 @@
-//! Where a computer stands, as far as somebody says so. Nothing is ever guessed.
+//! The location of a computer, as far as it is set. Nothing is ever guessed.
 
 use crate::suggest::question;
 use crate::tables::{CloudRegion, Country, Grid, Providers};
 
 /// A place that is known to the tables.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Place {
+pub struct Location {
     /// The country.
     pub country: Option<&'static Country>,
     /// The part of the country, where that has figures of its own.
@@ -19,11 +19,11 @@ pub struct Place {
 pub struct Cloud {
     /// The provider.
     pub provider: &'static str,
-    /// The region, where it is told.
+    /// The region, where it is known.
     pub region: Option<&'static CloudRegion>,
 }
 
-/// A place that nobody knows.
+/// An unknown place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceError {
     /// Not a country.
@@ -67,14 +67,14 @@ pub enum PlaceError {
     },
 }
 
-impl Place {
+impl Location {
     /// Checks what was said. With a provider and without a region of a cloud, `region` is taken for that.
     pub fn find(
         country: Option<&str>,
         region: Option<&str>,
         provider: Option<&str>,
         cloud_region: Option<&str>,
-    ) -> Result<Place, PlaceError> {
+    ) -> Result<Location, PlaceError> {
         let (region, cloud_region) = match (provider, cloud_region, country) {
             (Some(_), None, None) => (None, region),
             _ => (region, cloud_region),
@@ -86,10 +86,10 @@ impl Place {
             (None, Some(region)) if cloud.is_none() => return Err(PlaceError::RegionOfWhat(region.to_owned())),
             _ => None,
         };
-        Ok(Place { country, grid, cloud })
+        Ok(Location { country, grid, cloud })
     }
 
-    /// The country, of the cloud's region if nobody named another.
+    /// The country, of the cloud's region unless another was named.
     pub fn country(&self) -> Option<&'static Country> {
         self.country.or_else(|| Country::by_code(&self.cloud?.region?.iso3))
     }
@@ -135,23 +135,24 @@ fn of_region(country: &'static Country, text: &str) -> Result<Option<&'static Gr
 mod tests {
     use super::*;
 
-    fn told(country: Option<&str>, region: Option<&str>, provider: Option<&str>) -> String {
-        Place::find(country, region, provider, None).map_or_else(|error| error.to_string(), |_| "found".to_owned())
+    fn outcome(country: Option<&str>, region: Option<&str>, provider: Option<&str>) -> String {
+        Location::find(country, region, provider, None)
+            .map_or_else(|error| error.to_string(), |_| "found".to_owned())
     }
 
     #[test]
     fn who_mistypes_is_asked() {
-        assert!(told(Some("Itly"), None, None).contains("did you mean `ITA (Italy)`?"));
-        assert!(told(Some("USA"), Some("Califronia"), None).contains("did you mean `California`?"));
-        assert!(told(None, Some("europe-wets1"), Some("gcp")).contains("did you mean `europe-west1`?"));
-        assert!(told(None, None, Some("oracel")).contains("aws, azure, coreweave, gcp"));
-        assert!(told(None, Some("California"), None).contains("needs its country"));
+        assert!(outcome(Some("Itly"), None, None).contains("did you mean `ITA (Italy)`?"));
+        assert!(outcome(Some("USA"), Some("Califronia"), None).contains("did you mean `California`?"));
+        assert!(outcome(None, Some("europe-wets1"), Some("gcp")).contains("did you mean `europe-west1`?"));
+        assert!(outcome(None, None, Some("oracel")).contains("aws, azure, coreweave, gcp"));
+        assert!(outcome(None, Some("California"), None).contains("needs its country"));
     }
 
     #[test]
     fn parts_of_countries_without_figures_are_the_country() {
-        assert_eq!(told(Some("FRA"), Some("bretagne"), None), "found");
-        assert_eq!(told(Some("fr"), None, None), "found");
-        assert_eq!(told(Some("united states"), Some("CA"), None), "found");
+        assert_eq!(outcome(Some("FRA"), Some("bretagne"), None), "found");
+        assert_eq!(outcome(Some("fr"), None, None), "found");
+        assert_eq!(outcome(Some("united states"), Some("CA"), None), "found");
     }
 }

@@ -1,4 +1,4 @@
-//! What the intensity is now, by Electricity Maps. Nobody is asked unless the user wants it (`--online`).
+//! The current intensity, by Electricity Maps. No request is made unless the user wants it (`--online`).
 //!
 //! Answers are kept in a file for an hour, so that many runs ask once. Who does not answer is left alone for half a
 //! minute, then for twice as long each time, up to an hour.
@@ -10,7 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Intensity, Origin, Place};
+use crate::{Intensity, Location, Origin};
 
 /// Where Electricity Maps answers.
 pub const ELECTRICITY_MAPS: &str = "https://api.electricitymaps.com/v3";
@@ -20,7 +20,7 @@ const FRESH_S: i64 = 3600;
 /// How long a service is left alone that did not answer, at first and at most.
 const PAUSE_S: (i64, i64) = (30, 3600);
 /// How long an answer is waited for.
-const PATIENCE: Duration = Duration::from_secs(5);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// No answer is larger.
 const LARGEST: u64 = 64 << 10;
 
@@ -38,11 +38,11 @@ pub struct ElectricityMaps {
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// Nobody said where.
+    /// The location is not known.
     #[error("Electricity Maps needs a country; give one with --country")]
     Nowhere,
     /// It was asked and did not answer.
-    #[error("Electricity Maps does not tell the intensity of {zone}: {why}")]
+    #[error("Electricity Maps does not return the intensity of {zone}: {why}")]
     NoAnswer {
         /// The zone.
         zone: String,
@@ -77,7 +77,7 @@ struct Kept {
 
 impl ElectricityMaps {
     /// The intensity at a place, now or within the last hour.
-    pub fn intensity(&self, place: &Place) -> Result<Intensity, LiveError> {
+    pub fn intensity(&self, place: &Location) -> Result<Intensity, LiveError> {
         let zone = zone(place).ok_or(LiveError::Nowhere)?;
         let file = self.cache.as_ref().map(|cache| cache.join(format!("intensity-{zone}.json")));
         let now = Timestamp::now().as_second();
@@ -104,8 +104,9 @@ impl ElectricityMaps {
 
     fn ask(&self, zone: &str) -> Result<Intensity, String> {
         let url = format!("{}/carbon-intensity/latest?zone={zone}", self.url.trim_end_matches('/'));
-        let agent =
-            ureq::Agent::new_with_config(ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).build());
+        let agent = ureq::Agent::new_with_config(
+            ureq::Agent::config_builder().timeout_global(Some(REQUEST_TIMEOUT)).build(),
+        );
         let mut response =
             agent.get(&url).header("auth-token", &self.token).call().map_err(|error| error.to_string())?;
         let text = response.body_mut().with_config().limit(LARGEST).read_to_string();
@@ -131,7 +132,7 @@ impl ElectricityMaps {
 }
 
 /// What Electricity Maps calls a place: the country, a Canadian province or a Nordic zone.
-fn zone(place: &Place) -> Option<String> {
+fn zone(place: &Location) -> Option<String> {
     let country = place.country()?;
     Some(match place.grid {
         Some(grid) if grid.iso3 == "CAN" => grid.code.clone(),

@@ -25,7 +25,7 @@ use super::work::{Work, side_by_side};
 use super::xla::Instructions;
 
 /// Everything of interest in one file. Times are by the file's own clock.
-pub(super) struct Recording<'a> {
+pub(super) struct XPlaneContents<'a> {
     file: &'a [u8],
     /// How many events were met.
     pub(super) events: u64,
@@ -62,10 +62,10 @@ pub(super) fn lines<'a>(plane: &Plane<'a>) -> Vec<(LineHead, &'a [u8])> {
     plane.lines.iter().map(|line| (LineHead::read(line), *line)).collect()
 }
 
-impl<'a> Recording<'a> {
-    pub(super) fn new(file: &'a [u8], space: &Space<'a>, takes_census: bool) -> Recording<'a> {
+impl<'a> XPlaneContents<'a> {
+    pub(super) fn new(file: &'a [u8], space: &Space<'a>, takes_census: bool) -> XPlaneContents<'a> {
         let starts = || space.planes.iter().flat_map(|plane| &plane.lines).map(|line| LineHead::read(line).start);
-        Recording {
+        XPlaneContents {
             file,
             events: 0,
             damage: None,

@@ -12,7 +12,7 @@ const LOOK: Duration = Duration::from_millis(20);
 const MOST_NAMED: usize = 5;
 
 /// What there is to say about those of these processes that go on running.
-pub fn running(proc: &Path, processes: &[u32]) -> Option<String> {
+pub fn described(proc: &Path, processes: &[u32]) -> Option<String> {
     let until = Instant::now() + GRACE;
     loop {
         let left: Vec<u32> = processes.iter().copied().filter(|pid| runs(proc, *pid)).collect();
@@ -55,7 +55,7 @@ mod tests {
     fn those_that_run_are_named_and_those_that_ended_are_not() {
         let proc = Path::new("/proc");
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        let remark = running(proc, &[child.id()]).unwrap();
+        let remark = described(proc, &[child.id()]).unwrap();
         assert!(remark.starts_with("1 process of the command still runs"), "{remark}");
         assert!(remark.contains(&format!("sleep (pid {})", child.id())), "{remark}");
         child.kill().unwrap();
@@ -63,9 +63,9 @@ mod tests {
         while runs(proc, child.id()) {
             std::thread::sleep(LOOK);
         }
-        assert_eq!(running(proc, &[child.id()]), None);
+        assert_eq!(described(proc, &[child.id()]), None);
         child.wait().unwrap();
-        assert_eq!(running(proc, &[]), None);
+        assert_eq!(described(proc, &[]), None);
         let many: Vec<u32> = (1..=9).collect();
         assert!(super::remark(Path::new("/nonexistent"), &many).contains("9 processes of the command still run"));
         assert!(super::remark(Path::new("/nonexistent"), &many).contains("4 more"));

@@ -15,7 +15,7 @@ use super::args::{ProfileArgs, shapes};
 use super::names::KERNEL_TIME;
 
 /// Everything of interest in one file.
-pub(super) struct Recording {
+pub(super) struct OnnxContents {
     pub(super) file: String,
     /// What the model is called, if the program ran several: all paths are below it.
     pub(super) root: Option<String>,
@@ -29,7 +29,7 @@ pub(super) struct Recording {
     pub(super) read: u64,
     pub(super) warnings: Vec<Warning>,
     pub(super) rejects: Rejects,
-    pub(super) counter: Counter<(Place, u32)>,
+    pub(super) counter: Counter<(EventDevice, u32)>,
     /// The operations by name alone.
     op_called: FxHashMap<u32, usize>,
 }
@@ -39,7 +39,7 @@ pub(super) struct Recording {
 pub(super) struct NodeEvent {
     pub(super) start: Nanos,
     pub(super) end: Nanos,
-    /// Its number in [`Recording::ops`].
+    /// Its number in [`OnnxContents::ops`].
     pub(super) op: usize,
     pub(super) thread: u32,
 }
@@ -57,14 +57,14 @@ pub(super) struct KernelEvent {
 
 /// Where events happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Place {
+pub(super) enum EventDevice {
     Host,
     Gpu,
 }
 
-impl Recording {
-    pub(super) fn new(file: &str, takes_census: bool) -> Recording {
-        Recording {
+impl OnnxContents {
+    pub(super) fn new(file: &str, takes_census: bool) -> OnnxContents {
+        OnnxContents {
             file: file.to_owned(),
             root: None,
             names: Interner::default(),
@@ -84,7 +84,7 @@ impl Recording {
         let args = ProfileArgs::of(event.args_text);
         let is_node = event.category.bytes == b"Node";
         let is_kernel = event.category.bytes == b"Kernel";
-        let place = if is_kernel { Place::Gpu } else { Place::Host };
+        let place = if is_kernel { EventDevice::Gpu } else { EventDevice::Host };
         // A provider has its own category: it tells where an operation was meant to run.
         let is_provided = is_node && !args.provider.bytes.is_empty();
         let category = self.names.raw(if is_provided { args.provider } else { event.category });
@@ -156,7 +156,7 @@ impl Recording {
     }
 }
 
-impl ChromeVisitor for Recording {
+impl ChromeVisitor for OnnxContents {
     fn header(&mut self, _key: &str, _value: &[u8]) {}
 
     fn event(&mut self, event: &ChromeEvent<'_>, offset: u64) -> bool {

@@ -6,7 +6,7 @@ use super::zone::Zone;
 
 /// What a zone meters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct ZoneTarget {
     pub device: Device,
     pub domain: Option<String>,
     /// The die it meters, when it is not the socket.
@@ -30,13 +30,13 @@ impl Vendor {
 }
 
 /// What a zone meters; `None` when its name is not known.
-pub(super) fn place(zone: &Zone, vendor: Vendor) -> Option<Place> {
+pub(super) fn place(zone: &Zone, vendor: Vendor) -> Option<ZoneTarget> {
     let name = zone.name.as_deref()?;
     if name == "psys" {
-        return Some(Place { device: cpu(0), domain: Some(name.to_owned()), die: None });
+        return Some(ZoneTarget { device: cpu(0), domain: Some(name.to_owned()), die: None });
     }
     if let Some((socket, die)) = socket(name) {
-        return Some(Place { device: cpu(socket), domain: None, die });
+        return Some(ZoneTarget { device: cpu(socket), domain: None, die });
     }
     let (socket, die) = socket(zone.parent.as_deref()?)?;
     let (device, domain) = match name {
@@ -46,7 +46,7 @@ pub(super) fn place(zone: &Zone, vendor: Vendor) -> Option<Place> {
         "core" | "uncore" => (cpu(socket), Some(name)),
         _ => return None,
     };
-    Some(Place { device, domain: domain.map(str::to_owned), die })
+    Some(ZoneTarget { device, domain: domain.map(str::to_owned), die })
 }
 
 fn cpu(socket: u32) -> Device {

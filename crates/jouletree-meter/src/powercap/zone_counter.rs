@@ -9,26 +9,26 @@ use crate::number_file::{NumberFile, line};
 
 /// One zone's counter, kept open.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct ZoneCounter {
     file: NumberFile,
     path: PathBuf,
     name: Option<String>,
     range: u64,
 }
 
-impl Part {
+impl ZoneCounter {
     pub fn open(zone: &Zone) -> io::Result<NumberFile> {
         NumberFile::open(&zone.energy_file())
     }
 
-    /// The largest count of a zone, as its driver tells it.
+    /// The largest count of a zone, as its driver reports it.
     pub fn range_of(path: &std::path::Path) -> Option<u64> {
         let range = line(&path.join("max_energy_range_uj")).and_then(|text| text.parse::<u64>().ok());
         range.filter(|range| *range > 0)
     }
 
-    pub fn new(zone: &Zone, file: NumberFile, range: u64) -> Part {
-        Part { file, path: zone.path.clone(), name: zone.name.clone(), range }
+    pub fn new(zone: &Zone, file: NumberFile, range: u64) -> ZoneCounter {
+        ZoneCounter { file, path: zone.path.clone(), name: zone.name.clone(), range }
     }
 
     pub fn file(&self) -> &NumberFile {
@@ -55,7 +55,7 @@ impl Part {
             _ => ReadError::System(error),
         })?;
         // Zones are numbered as they come, so another may have taken the place.
-        if line(&self.path.join("name")) != self.name || Part::range_of(&self.path) != Some(self.range) {
+        if line(&self.path.join("name")) != self.name || ZoneCounter::range_of(&self.path) != Some(self.range) {
             return Err(ReadError::Gone(format!("{} is another zone now", self.path.display())));
         }
         let count = file.read()?;

@@ -9,7 +9,7 @@ use crate::share::Split;
 pub struct DeviceTotal {
     /// The device.
     pub device: Device,
-    /// How far from a meter the numbers stand.
+    /// The kind of the numbers.
     pub kind: Kind,
     /// Where its meter was found.
     pub source: String,

@@ -1,4 +1,4 @@
-//! What is told about a window.
+//! The answer about a window.
 
 use jouletree_model::{Device, Kind};
 
@@ -10,7 +10,7 @@ use crate::share::Split;
 pub struct Answer {
     /// The window.
     pub id: u64,
-    /// Whether the meters were heard from its beginning to its end. A gap in between is told by the coverage.
+    /// Whether the meters were heard from its beginning to its end. The coverage shows a gap in between.
     pub complete: bool,
     /// Every device that is metered as a whole.
     pub devices: Vec<DeviceEnergy>,
@@ -21,7 +21,7 @@ pub struct Answer {
 pub struct DeviceEnergy {
     /// The device.
     pub device: Device,
-    /// How far from a meter the numbers stand.
+    /// The kind of the numbers.
     pub kind: Kind,
     /// The energy of the whole device.
     pub energy: Estimate,

@@ -11,9 +11,9 @@ use jouletree_series::share::{Increment, Policy, Split, split};
 
 /// One socket.
 #[derive(Debug)]
-pub struct Socket {
+pub struct CpuSocket {
     number: u32,
-    patience: Nanos,
+    timeout: Nanos,
     waiting: Vec<Increment>,
     shares: Vec<ShareSample>,
     sum: Split,
@@ -33,18 +33,18 @@ pub struct Powers {
     pub others: Watts,
     /// The monitor's part of the others'.
     pub own: Watts,
-    /// Nobody's.
+    /// Idle.
     pub idle: Watts,
-    /// Nobody knows whose.
+    /// Of unknown users.
     pub unknown: Watts,
 }
 
-impl Socket {
-    /// A socket whose energy waits for its share for no longer than `patience`, and whose power is shown over `now`.
-    pub fn new(number: u32, now: Nanos, patience: Nanos) -> Socket {
-        Socket {
+impl CpuSocket {
+    /// A socket whose energy waits for its share for no longer than `timeout`, and whose power is shown over `now`.
+    pub fn new(number: u32, now: Nanos, timeout: Nanos) -> CpuSocket {
+        CpuSocket {
             number,
-            patience,
+            timeout,
             now,
             waiting: Vec::new(),
             shares: Vec::new(),
@@ -72,7 +72,7 @@ impl Socket {
     /// Cuts what can be cut by now.
     pub fn settle(&mut self, now: Mono) {
         let told_until = self.shares.last().map_or(Mono(i64::MIN), |share| share.at);
-        let given_up = Mono(now.0.saturating_sub(self.patience.0));
+        let given_up = Mono(now.0.saturating_sub(self.timeout.0));
         let ready = self.waiting.partition_point(|increment| increment.to <= told_until.max(given_up));
         self.cut(ready);
     }
@@ -95,7 +95,7 @@ impl Socket {
     /// The power of each part over the last second or so; `None` when nothing was cut lately.
     pub fn powers(&self, now: Mono) -> Option<Powers> {
         let (last, _) = self.recent.back()?;
-        if now - last.to > self.patience + self.now {
+        if now - last.to > self.timeout + self.now {
             return None;
         }
         let time: Nanos =
@@ -153,8 +153,8 @@ mod tests {
         ShareSample { from: Mono(from), at: Mono(at), socket: 0, ours, others, idle, own: 0.01 }
     }
 
-    fn socket() -> Socket {
-        Socket::new(0, Nanos(SECOND), Nanos(2 * SECOND))
+    fn socket() -> CpuSocket {
+        CpuSocket::new(0, Nanos(SECOND), Nanos(2 * SECOND))
     }
 
     #[test]

@@ -122,7 +122,7 @@ impl Whole {
         batch.gpus.iter().for_each(|gpu| self.gpus.note(gpu));
     }
 
-    /// The energy of a window and whose it was, from the series as it stands.
+    /// The energy of a window and whose it was, from the series so far.
     fn energies(&self, start: Nanos, end: Nanos) -> Vec<DeviceEnergy> {
         let wholes = self.sensors.iter().zip(&self.builders).filter(|(info, _)| info.domain.is_none());
         let energy_of = |(info, builder): (&SensorInfo, &SeriesBuilder)| {
@@ -173,7 +173,7 @@ proptest! {
     #[test]
     fn windows_are_those_of_the_whole_series(seed: u64, tenths in 3_u64..260) {
         let mut dice = Dice(seed);
-        let (mut live, mut whole) = (Live::new(&sensors(), PERIOD), Whole::new());
+        let (mut live, mut whole) = (OngoingEnergy::new(&sensors(), PERIOD), Whole::new());
         let mut counts: Vec<u64> = (0..5).map(|_| dice.roll(1_000_000)).collect();
         let (mut open, mut ended) = (BTreeMap::new(), BTreeMap::new());
         for number in 0..tenths {
@@ -223,7 +223,7 @@ proptest! {
 
     #[test]
     fn adjacent_windows_add_up(seed: u64, tenths in 5_u64..60, cuts in 1_u64..9) {
-        let (mut dice, mut live) = (Dice(seed), Live::new(&sensors(), PERIOD));
+        let (mut dice, mut live) = (Dice(seed), OngoingEnergy::new(&sensors(), PERIOD));
         let mut counts = [0; 5];
         let mut edges: Vec<i64> = (0..=cuts).map(|_| EPOCH + dice.roll(tenths * 100 * MS as u64) as i64).collect();
         edges.sort_unstable();
@@ -249,7 +249,7 @@ proptest! {
     #[test]
     fn totals_grow_and_end_as_the_whole_series(seed: u64, tenths in 3_u64..160) {
         let mut dice = Dice(seed);
-        let (mut live, mut whole) = (Live::new(&sensors(), PERIOD), Whole::new());
+        let (mut live, mut whole) = (OngoingEnergy::new(&sensors(), PERIOD), Whole::new());
         let mut counts: Vec<u64> = (0..5).map(|_| dice.roll(1_000_000)).collect();
         let numbers = |total: &DeviceTotal| {
             let parts = total.parts;
@@ -304,7 +304,7 @@ fn steady(number: i64) -> Batch {
     }
 }
 
-fn only(live: &mut Live) -> Answer {
+fn only(live: &mut OngoingEnergy) -> Answer {
     let mut answers = live.answers();
     assert_eq!(answers.len(), 1, "{answers:?}");
     answers.remove(0)
@@ -312,7 +312,7 @@ fn only(live: &mut Live) -> Answer {
 
 #[test]
 fn what_is_no_longer_kept_is_missing_and_said() {
-    let mut live = Live::new(&sensors()[..1], PERIOD);
+    let mut live = OngoingEnergy::new(&sensors()[..1], PERIOD);
     (0..300).for_each(|number| live.take(&steady(number)));
     for (ago, complete, joules) in [(8, true, 350.0), (20, false, 450.0)] {
         live.open(1, Nanos(EPOCH + (30 - ago) * 1000 * MS));
@@ -327,7 +327,7 @@ fn what_is_no_longer_kept_is_missing_and_said() {
 
 #[test]
 fn a_window_is_answered_when_its_end_and_its_shares_are_known() {
-    let mut live = Live::new(&sensors()[..1], PERIOD);
+    let mut live = OngoingEnergy::new(&sensors()[..1], PERIOD);
     (0..20).for_each(|number| live.take(&steady(number)));
     live.open(7, Nanos(EPOCH + 1950 * MS));
     live.close(7, Nanos(EPOCH + 2050 * MS));
@@ -346,7 +346,8 @@ fn a_window_is_answered_when_its_end_and_its_shares_are_known() {
 
 #[test]
 fn a_sensor_that_is_lost_or_late_holds_up_nobody_for_long() {
-    let mut live = Live::new(&[sensor(DeviceClass::Cpu, 0, None), sensor(DeviceClass::Cpu, 1, None)], PERIOD);
+    let mut live =
+        OngoingEnergy::new(&[sensor(DeviceClass::Cpu, 0, None), sensor(DeviceClass::Cpu, 1, None)], PERIOD);
     live.open(1, Nanos(EPOCH + 500 * MS));
     live.close(1, Nanos(EPOCH + 900 * MS));
     let mut answered = None;
@@ -370,8 +371,8 @@ fn a_sensor_that_is_lost_or_late_holds_up_nobody_for_long() {
 
 #[test]
 fn totals_tell_power_and_how_long_nothing_was_known() {
-    let mut live = Live::new(&sensors()[..1], PERIOD);
-    let total = |live: &Live| live.totals().remove(0);
+    let mut live = OngoingEnergy::new(&sensors()[..1], PERIOD);
+    let total = |live: &OngoingEnergy| live.totals().remove(0);
     assert_eq!((total(&live).energy, total(&live).power), (Joules(0.0), None));
     let mut least = Nanos(0);
     for number in 0..100 {
@@ -400,7 +401,7 @@ fn totals_tell_power_and_how_long_nothing_was_known() {
 
 #[test]
 fn a_clock_that_is_set_back_makes_no_wrong_number() {
-    let mut live = Live::new(&sensors()[..1], PERIOD);
+    let mut live = OngoingEnergy::new(&sensors()[..1], PERIOD);
     live.open(1, Nanos(EPOCH + 500 * MS));
     let mut least = live.totals().remove(0);
     for number in 0..60 {
@@ -414,8 +415,8 @@ fn a_clock_that_is_set_back_makes_no_wrong_number() {
         least = total;
     }
     // What is not known is said.
-    let told = least.known.seconds() + least.unknown.seconds();
-    assert!((told - 5.9).abs() < 0.3 && least.unknown > Nanos(0), "{least:?}");
+    let covered = least.known.seconds() + least.unknown.seconds();
+    assert!((covered - 5.9).abs() < 0.3 && least.unknown > Nanos(0), "{least:?}");
     let now = EPOCH - 3_600_000 * MS;
     live.open(2, Nanos(now + 4000 * MS));
     live.close(2, Nanos(now + 5000 * MS));
@@ -427,11 +428,11 @@ fn a_clock_that_is_set_back_makes_no_wrong_number() {
 
 #[test]
 fn nothing_to_read_is_nothing_to_say() {
-    let mut live = Live::new(&[], PERIOD);
+    let mut live = OngoingEnergy::new(&[], PERIOD);
     live.open(3, Nanos(EPOCH));
     assert!(live.close(3, Nanos(EPOCH + 1)) && !live.close(4, Nanos(0)));
     assert_eq!(only(&mut live), Answer { id: 3, complete: true, devices: Vec::new() });
-    let mut live = Live::new(&sensors(), PERIOD);
+    let mut live = OngoingEnergy::new(&sensors(), PERIOD);
     live.open(1, Nanos(i64::MIN));
     live.close(1, Nanos(i64::MAX));
     (0..3).for_each(|number| live.take(&steady(number)));

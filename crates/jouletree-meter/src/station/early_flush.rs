@@ -6,18 +6,18 @@ use super::worker::Order;
 
 /// Has a session read its meters and hand over its next batch at once, from any thread; by default it does nothing.
 #[derive(Debug, Clone, Default)]
-pub struct Hurry(Option<(Sender<Order>, u64)>);
+pub struct EarlyFlush(Option<(Sender<Order>, u64)>);
 
-impl Hurry {
-    pub(super) fn of(orders: &Sender<Order>, session: u64) -> Hurry {
-        Hurry(Some((orders.clone(), session)))
+impl EarlyFlush {
+    pub(super) fn of(orders: &Sender<Order>, session: u64) -> EarlyFlush {
+        EarlyFlush(Some((orders.clone(), session)))
     }
 
     /// Requests the flush. Shares of processes cover windows of 50 ms at least, so it may take as long.
     pub fn now(&self) {
         if let Some((orders, session)) = &self.0 {
             // A station that is gone has handed over everything.
-            let _ = orders.send(Order::Hurry(*session));
+            let _ = orders.send(Order::Flush(*session));
         }
     }
 }

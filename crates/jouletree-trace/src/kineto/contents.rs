@@ -16,7 +16,7 @@ use crate::source::Source;
 use crate::time_base::{absolute, find_time_base, wall_in_name};
 
 /// Everything of interest in one file.
-pub(crate) struct Recording {
+pub(crate) struct KinetoContents {
     pub(crate) file: String,
     pub(crate) names: Interner,
     /// The host's threads: process and thread as the file writes them.
@@ -164,9 +164,9 @@ const MTIA_WAIT: &[u8] = b"event_wait";
 /// Kernels that CUPTI's range profiler runs one by one, some of them again and again, to count events in them.
 const PROFILER_RANGES: &str = "cuda_profiler_range";
 
-impl Recording {
-    pub(crate) fn new(file: &str, takes_census: bool) -> Recording {
-        Recording {
+impl KinetoContents {
+    pub(crate) fn new(file: &str, takes_census: bool) -> KinetoContents {
+        KinetoContents {
             file: file.to_owned(),
             names: Interner::default(),
             threads: Vec::new(),
@@ -358,7 +358,7 @@ impl Recording {
     }
 }
 
-impl ChromeVisitor for Recording {
+impl ChromeVisitor for KinetoContents {
     fn header(&mut self, key: &str, value: &[u8]) {
         match key {
             "baseTimeNanoseconds" => self.base = integer(value).filter(|base| *base != 0),

@@ -10,16 +10,16 @@ use crate::private_folder::{PrivateFolder, SOCKET};
 const LONGEST: usize = 107;
 
 /// A socket in its folder. Both are removed when this is dropped.
-pub struct Place {
+pub struct SocketFolder {
     socket: PathBuf,
     _folder: PrivateFolder,
 }
 
-impl Place {
+impl SocketFolder {
     /// Makes a folder and a socket in it, which listens.
-    pub fn make() -> io::Result<(Place, UnixListener)> {
+    pub fn make() -> io::Result<(SocketFolder, UnixListener)> {
         let folder = PrivateFolder::make(LONGEST - SOCKET.len() - 1)?;
-        let place = Place { socket: folder.path().join(SOCKET), _folder: folder };
+        let place = SocketFolder { socket: folder.path().join(SOCKET), _folder: folder };
         let listener = UnixListener::bind(&place.socket)?;
         listener.set_nonblocking(true)?;
         Ok((place, listener))

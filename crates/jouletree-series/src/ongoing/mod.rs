@@ -1,9 +1,9 @@
 //! The energy of windows of a recording while it goes on: a program asks about a stretch of its own time and is answered
 //! as soon as the meters have reached the end of it.
 //!
-//! [`Live`] takes the batches of a session beside the recorder. It keeps ten seconds in full and sums of all before, and
-//! of a window that is open it keeps where those sums stood at its beginning: a window of days takes no more room than
-//! one of milliseconds. Its energies, intervals and parts are those that the recording itself will tell.
+//! [`OngoingEnergy`] takes the batches of a session beside the recorder. It keeps ten seconds in full and sums of all before, and
+//! of a window that is open it keeps the value of those sums at its beginning: a window of days takes no more memory than
+//! one of milliseconds. Its energies, intervals and parts are those of the recording itself.
 
 mod answer;
 mod course;
@@ -28,10 +28,10 @@ use window::Window;
 /// For so long a window can still be opened after it began.
 pub const KEPT: Nanos = Nanos(10_000_000_000);
 /// A sensor may be late by this beyond what its period explains; then it is answered without.
-const PATIENCE: Nanos = Nanos(300_000_000);
+const REPORTING_SLACK: Nanos = Nanos(300_000_000);
 /// A sensor of which nothing was heard by then is lost.
 const BEGINNING: Nanos = Nanos(1_000_000_000);
-/// Who has not told a share for so long will not.
+/// A share that is late by this is taken as missing.
 const SHARES_LATE: Nanos = Nanos(1_000_000_000);
 /// Shares are kept for this many periods of the slowest sensor beyond [`KEPT`]: points are final some readings later.
 const KEPT_PERIODS: i64 = 12;
@@ -40,7 +40,7 @@ const SHARES_KEPT_MOST: Nanos = Nanos(600_000_000_000);
 
 /// Answers questions about windows of time, by the time of day.
 #[derive(Debug)]
-pub struct Live {
+pub struct OngoingEnergy {
     courses: Vec<Course>,
     /// The place among them of each sensor by its number in the samples.
     places: Vec<Option<usize>>,
@@ -58,9 +58,9 @@ pub struct Live {
     answers: Vec<Answer>,
 }
 
-impl Live {
+impl OngoingEnergy {
     /// For the batches of a session that reads these sensors once in a period.
-    pub fn new(sensors: &[SensorInfo], period: Nanos) -> Live {
+    pub fn new(sensors: &[SensorInfo], period: Nanos) -> OngoingEnergy {
         let (mut courses, mut places, mut known) = (Vec::new(), Vec::new(), HashSet::new());
         let (mut slowest, mut lag) = (period, Nanos(0));
         for info in sensors {
@@ -73,7 +73,7 @@ impl Live {
                 courses.push(Course::new(info.clone(), period));
             }
         }
-        Live {
+        OngoingEnergy {
             courses,
             places,
             sockets: ShareBook::default(),
@@ -190,7 +190,7 @@ impl Live {
         }
     }
 
-    /// Up to when shares are told for a sensor; `None` when none are to be waited for.
+    /// Up to when shares are known for a sensor; `None` when none are to be waited for.
     fn shares_reach(&self, cut: Cut) -> Option<Mono> {
         let (book, number) = match cut {
             Cut::Socket(number) => (&self.sockets, number),
@@ -239,7 +239,7 @@ impl Live {
             return match () {
                 // What comes next is after the end, and nothing is known until then.
                 () if is_gap && is_late(own) && (last.is_some() || newest - first > BEGINNING) => Reach::Known,
-                () if is_late(still_after(&course.info) + own + PATIENCE) => Reach::Late,
+                () if is_late(still_after(&course.info) + own + REPORTING_SLACK) => Reach::Late,
                 () => Reach::NotYet,
             };
         }

@@ -1,7 +1,7 @@
 //! One sensor while it is recorded: its last seconds in full, and sums of all before.
 //!
 //! A stretch lies between two changes of the count. It is settled when nothing will change it any more, and when the
-//! shares are told by which it is cut; those after it stand as they are known and are made anew with every batch.
+//! the shares are known by which it is cut; those after it are provisional and are made anew with every batch.
 
 use std::collections::VecDeque;
 

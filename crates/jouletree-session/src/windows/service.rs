@@ -6,10 +6,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jouletree_host::Now;
-use jouletree_meter::station::{Feed, Hurry};
+use jouletree_meter::station::{EarlyFlush, Feed};
 use jouletree_model::Nanos;
 use jouletree_model::sampling::{Anchor, Batch};
-use jouletree_series::live::Live;
+use jouletree_series::ongoing::OngoingEnergy;
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::protocol::{MeterRow, Reply, Request};
@@ -21,18 +21,18 @@ const MOST_WINDOWS: usize = 65_536;
 const FUTURE: Nanos = Nanos(1_000_000_000);
 
 /// Takes requests and batches, and gives answers.
-pub struct Desk {
+pub struct WindowService {
     state: Mutex<State>,
     /// Wakes those who wait for answers.
     news: OwnedFd,
-    hurry: Hurry,
+    early_flush: EarlyFlush,
     period: Nanos,
     share_source: Option<String>,
     meters: Vec<MeterRow>,
 }
 
 struct State {
-    live: Live,
+    live: OngoingEnergy,
     /// Whose windows are whose: the number that `live` knows, by connection and the program's own number.
     numbers: HashMap<(u64, u64), u64>,
     owners: HashMap<u64, Owner>,
@@ -42,8 +42,8 @@ struct State {
     /// The look at the meters that rest is judged by: its window, and when it began; and those that are not answered yet.
     look: Option<(u64, Nanos)>,
     looks: HashSet<u64>,
-    /// Somebody waits for an answer.
-    is_hurried: bool,
+    /// A client waits for an answer.
+    is_flush_wanted: bool,
     is_over: bool,
 }
 
@@ -77,11 +77,11 @@ struct Owner {
     has_ended: bool,
 }
 
-impl Desk {
+impl WindowService {
     /// For a recording of this feed.
-    pub fn new(feed: &dyn Feed, period: Nanos, resting: Option<Resting>) -> io::Result<Desk> {
+    pub fn new(feed: &dyn Feed, period: Nanos, resting: Option<Resting>) -> io::Result<WindowService> {
         let sensors = feed.sensors();
-        let live = Live::new(&sensors, period);
+        let live = OngoingEnergy::new(&sensors, period);
         let (numbers, owners) = (HashMap::new(), HashMap::new());
         let state = State {
             live,
@@ -91,13 +91,13 @@ impl Desk {
             rests: resting.map(Rests::new),
             look: None,
             looks: HashSet::new(),
-            is_hurried: false,
+            is_flush_wanted: false,
             is_over: false,
         };
-        Ok(Desk {
+        Ok(WindowService {
             state: Mutex::new(state),
             news: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
-            hurry: feed.hurry(),
+            early_flush: feed.early_flush(),
             period,
             share_source: feed.ending().share_source,
             meters: sensors.iter().filter(|info| info.domain.is_none()).map(MeterRow::from).collect(),
@@ -112,9 +112,9 @@ impl Desk {
         state.live.take(batch);
         state.rests.iter_mut().for_each(|rests| rests.warm(&batch.gpus));
         state.look_on(Anchor::now().wall);
-        state.is_hurried &= state.live.owes();
-        if state.is_hurried {
-            self.hurry.now();
+        state.is_flush_wanted &= state.live.owes();
+        if state.is_flush_wanted {
+            self.early_flush.now();
         }
         drop(state);
         self.wake();
@@ -167,7 +167,7 @@ impl Desk {
                     rests.ask(connection, id, Anchor::now().wall);
                     None
                 }
-                None => refuse("nobody judges whether the machine is at rest; run the program with --stable", id),
+                None => refuse("whether the machine is stable is not measured; run the program with --stable", id),
             },
             Request::Now => Some(Reply::Status {
                 now_ns: Anchor::now().wall.0,
@@ -175,11 +175,11 @@ impl Desk {
                 share_source: self.share_source.clone(),
                 devices: self.meters.clone(),
             }),
-            Request::Hurry => {
+            Request::Flush => {
                 let mut state = self.lock();
-                state.is_hurried = state.live.owes();
-                if state.is_hurried {
-                    self.hurry.now();
+                state.is_flush_wanted = state.live.owes();
+                if state.is_flush_wanted {
+                    self.early_flush.now();
                 }
                 None
             }

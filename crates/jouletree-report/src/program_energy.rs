@@ -10,7 +10,7 @@ use jouletree_run::{EnergyOf, MeteredSeries, accounted};
 use serde::Serialize;
 
 /// A program and the energy of its process tree over time.
-pub struct Told<'a> {
+pub struct ProgramEnergy<'a> {
     program: &'a Program,
     energy: Vec<EnergyIndex>,
     kind: Option<Kind>,
@@ -39,7 +39,7 @@ pub struct PhaseRow {
     pub sample_j: Option<f64>,
     /// How long they took.
     pub seconds: f64,
-    /// How far from a meter the energy stands.
+    /// The kind of the energy.
     pub kind: Option<Kind>,
     /// What those used whose operations were recorded.
     pub recorded_j: f64,
@@ -60,7 +60,7 @@ pub struct WindowRow {
     pub mean_j: f64,
     /// How long they took.
     pub seconds: f64,
-    /// How far from a meter the energy stands.
+    /// The kind of the energy.
     pub kind: Option<Kind>,
 }
 
@@ -81,9 +81,9 @@ pub struct StageRow {
     pub unattributed_j: f64,
 }
 
-impl<'a> Told<'a> {
-    /// What a program told, and the power that was recorded meanwhile.
-    pub fn new(program: &'a Program, power: Vec<MeteredSeries>) -> Told<'a> {
+impl<'a> ProgramEnergy<'a> {
+    /// The program's own record, and the power that was recorded meanwhile.
+    pub fn new(program: &'a Program, power: Vec<MeteredSeries>) -> ProgramEnergy<'a> {
         let power = accounted(power, EnergyOf::Tree);
         // A meter at the plug sees what the others see, unless it is alone.
         let is_machine = |series: &MeteredSeries| series.device.class() == DeviceClass::Machine;
@@ -91,7 +91,7 @@ impl<'a> Told<'a> {
         let is_part = |series: &&MeteredSeries| series.domain.is_none() && (is_alone || !is_machine(series));
         let kind = power.iter().filter(is_part).map(|series| series.kind).max();
         let energy = power.iter().filter(is_part).map(|series| EnergyIndex::from(&series.series)).collect();
-        Told { program, energy, kind }
+        ProgramEnergy { program, energy, kind }
     }
 
     /// Its steps by phase and function, in the order of their beginnings. At each instant one step counts, so that the

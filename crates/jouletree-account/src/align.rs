@@ -95,7 +95,7 @@ pub enum AccountError {
         /// The devices of the power.
         metered: String,
     },
-    /// A reading at one instant only, or a counter that stands still.
+    /// A reading at one instant only, or a counter that does not change.
     #[error(
         "the power covers no time: {0} has but one reading, or a counter that never changes; record for longer, or \
          let a reading hold with --hold MS"
@@ -156,7 +156,7 @@ pub fn account_with<P: Policy>(
         trace.devices.iter().chain(power.iter().map(|metered| metered.device)).collect();
     devices.sort();
     devices.dedup();
-    // Of a program that told no operation everything is unattributed.
+    // Of a program without recorded operations everything is unattributed.
     let extent = trace.extent();
     if let Some(extent) = extent {
         check_overlap(trace, power, extent)?;
@@ -193,7 +193,7 @@ pub fn account_with<P: Policy>(
             work.account(device, use_of, (0, &[TimeRange::ALL]))
         };
         let accounts: Vec<DeviceAccount> = devices.par_iter().map(account).collect();
-        // That nothing ran is told by whoever expected otherwise.
+        // The caller warns about an empty trace.
         if extent.is_some() {
             footprint.warnings.extend(accounts.iter().filter_map(DeviceAccount::warning));
         }
@@ -306,7 +306,7 @@ impl<'a, P: Policy> Work<'a, P> {
         let served = self.hosting.served_by(device);
         let own = OwnOps::of(served_lanes(&self.lanes, served), self.ops);
         let (mut balance, mut tally, errors) = self.tally(device, &own, metered, stage);
-        // How long an operation ran, and how often, is told once, where it ran.
+        // Count and busy time only on the device that the operation ran on.
         if is_shared {
             tally.forget_times();
         }

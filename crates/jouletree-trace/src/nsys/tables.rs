@@ -6,7 +6,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use jouletree_model::{Nanos, Warning};
 
 use super::database::{Database, Row};
-use crate::kineto::record::{GpuSort, HostEvent, Recording};
+use crate::kineto::contents::{GpuSort, HostEvent, KinetoContents};
 
 /// What identifies a process in the identifier of a thread.
 pub(super) const PROCESS: i64 = !0xFF_FFFF;
@@ -30,7 +30,7 @@ pub(super) type Stream = (u32, i64, i64);
 
 pub(super) struct Reader<'a> {
     pub(super) database: &'a Database,
-    pub(super) recording: &'a mut Recording,
+    pub(super) recording: &'a mut KinetoContents,
     /// The strings of the export, interned.
     pub(super) strings: FxHashMap<i64, u32>,
     pub(super) threads: FxHashMap<i64, u32>,
@@ -47,7 +47,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(database: &'a Database, recording: &'a mut Recording) -> Reader<'a> {
+    pub(super) fn new(database: &'a Database, recording: &'a mut KinetoContents) -> Reader<'a> {
         let tells_processes =
             GPU_TABLES.iter().all(|(table, ..)| !database.has(table) || database.has_column(table, "globalPid"));
         recording.kernels_below_operators = true;

@@ -20,7 +20,7 @@ use crate::source::Source;
 use crate::time_base::{absolute, find_time_base, wall_in_name};
 
 /// Everything of interest in one file.
-pub(super) struct Recording {
+pub(super) struct ChromeContents {
     file: String,
     names: Interner,
     processes: Processes,
@@ -59,9 +59,9 @@ struct Half {
     begins: Option<(Key, bool)>,
 }
 
-impl Recording {
-    pub(super) fn new(file: &str, takes_census: bool) -> Recording {
-        Recording {
+impl ChromeContents {
+    pub(super) fn new(file: &str, takes_census: bool) -> ChromeContents {
+        ChromeContents {
             file: file.to_owned(),
             names: Interner::default(),
             processes: Processes::default(),
@@ -234,7 +234,7 @@ impl Recording {
     }
 }
 
-impl ChromeVisitor for Recording {
+impl ChromeVisitor for ChromeContents {
     fn header(&mut self, _key: &str, _value: &[u8]) {}
 
     fn event(&mut self, event: &ChromeEvent<'_>, offset: u64) -> bool {
