@@ -1,10 +1,10 @@
 //! `manifest.json`: what a run is, how it was accounted, and the small parts of it that need no table.
 
-use std::fs;
 use std::io::Write;
 use std::path::Path;
 
 use jiff::Timestamp;
+use jouletree_host::whole::PartialFile;
 use jouletree_model::{
     Device, DeviceEnergy, Joules, PartEnergy, Process, StageEnergy, Trace, TraceSource, Warning, redacted,
 };
@@ -204,20 +204,23 @@ impl TraceHeader {
 
 /// Writes a JSON file for people as much as for programs, and sees to it that it reaches the disk.
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), RunError> {
-    let mut text = serde_json::to_vec_pretty(value)
-        .map_err(|error| RunError::Inconsistent(format!("{}: {error}", path.display())))?;
-    text.push(b'\n');
+    let text = json(path, value)?;
     let mut file = files::create_file(path).map_err(RunError::io(path, "create the file"))?;
     file.write_all(&text).and_then(|()| file.sync_all()).map_err(RunError::io(path, "write the file"))
 }
 
 /// The same for a file that may be there already: it is replaced as a whole or stays as it was.
 pub(crate) fn replace_json(path: &Path, value: &impl Serialize) -> Result<(), RunError> {
-    let partial = path.with_extension("partial");
-    // Left by a process that died.
-    let _ = fs::remove_file(&partial);
-    write_json(&partial, value)?;
-    fs::rename(&partial, path).map_err(RunError::io(path, "rename the finished file to this"))
+    let partial = PartialFile::with_mode(path, files::mode_in_folder(path))?;
+    partial.write(&json(path, value)?)?;
+    Ok(partial.become_whole()?)
+}
+
+fn json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, RunError> {
+    let mut text = serde_json::to_vec_pretty(value)
+        .map_err(|error| RunError::Inconsistent(format!("{}: {error}", path.display())))?;
+    text.push(b'\n');
+    Ok(text)
 }
 
 /// Reads a JSON file that should be `what`.

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
+use jouletree_host::whole::PartialFile;
 use jouletree_model::{Footprint, Trace, Warning};
 use jouletree_report::export::{self, Content, ExportError, Format};
 use jouletree_run::{EnergyOf, MeteredSeries, RunError, RunFolder, accounted};
 
 use crate::carbon::CarbonArgs;
-use crate::partial::Partial;
 use crate::{Outcome, print_warnings, run};
 use trackers::Tracker;
 
@@ -180,13 +180,13 @@ impl Target {
             Target::Standard => return to_standard_output(write),
             Target::File(path) => path,
         };
-        let partial = Partial::beside(path)?;
+        let partial = PartialFile::beside(path)?;
         let mut output = BufWriter::with_capacity(BUFFER, partial.file());
         write(&mut output).with_context(|| format!("{}: not written", path.display()))?;
         drop(output);
         // Somebody may have been faster.
         check_free(path)?;
-        partial.become_whole(path)?;
+        partial.become_whole()?;
         eprintln!("wrote {}", path.display());
         Ok(())
     }

@@ -40,7 +40,6 @@ mod meter_args;
 mod monitor;
 mod named_model;
 mod numbers;
-mod partial;
 mod patch;
 mod predict;
 mod program;

@@ -1,11 +1,11 @@
 //! `jouletree train`: a profile of this machine from calibrations and runs.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use jouletree_host::whole;
 use jouletree_model::{Footprint, Kind, Pass, Warning};
 use jouletree_predict::irene::{Level, TreePredictor};
 use jouletree_predict::profile::{
@@ -18,7 +18,6 @@ use crate::cell::Cell;
 use crate::cli::InspectFormat;
 use crate::columns::Columns;
 use crate::page::{Look, Page};
-use crate::partial::Partial;
 use crate::{Outcome, json, print, print_warnings};
 
 /// What `--help` shows.
@@ -104,9 +103,7 @@ pub fn run(arguments: &TrainArgs) -> Result<Outcome> {
         profile.optimizer_j_per_parameter = Some(mean);
     }
     let text = serde_json::to_vec(&profile).context("the profile cannot be written")?;
-    let partial = Partial::beside(&arguments.output)?;
-    partial.file().write_all(&text).with_context(|| format!("cannot write {}", arguments.output.display()))?;
-    partial.become_whole(&arguments.output)?;
+    whole::write(&arguments.output, &text)?;
     let mut said = Vec::new();
     lessons.warnings.retain(|warning| {
         !said.contains(warning) && {

@@ -35,4 +35,5 @@ mod show;
 mod terminal;
 mod top;
 mod tradeoff;
+mod version1;
 mod windows;
