@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use jouletree_model::{
     Device, DeviceEnergy, EnergySeries, Footprint, Joules, Kind, Lane, MeteredSeries, Nanos, OpEnergy, OpId,
-    PartCharge, PowerSpan, StageEnergy, Step, StepEnergy, TimeRange, Timeline, Trace, Warning,
+    PartCharge, PowerSpan, Semantics, StageEnergy, Step, StepEnergy, TimeRange, Timeline, Trace, Warning,
 };
 
 use crate::Attribution;
@@ -19,31 +19,6 @@ use crate::parts::{Cut, part_energies};
 use crate::self_time::{SelfTime, active_time};
 use crate::sweep::{Spans, sweep};
 use crate::tally::{Charged, StepTally, Tally};
-
-/// The meaning of "active at an instant".
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Semantics {
-    /// Half-open intervals of nanoseconds; the innermost event of each lane is active.
-    #[default]
-    Exact,
-    /// Algorithm 2 of the Smaragdine paper as printed: whole microseconds, end included, a set of operations.
-    Paper,
-}
-
-impl Semantics {
-    /// Its name in manifests and on command lines.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Semantics::Exact => "exact",
-            Semantics::Paper => "paper",
-        }
-    }
-
-    /// The semantics that a manifest names; anything else is exact.
-    pub fn named(name: &str) -> Semantics {
-        if name == Semantics::Paper.as_str() { Semantics::Paper } else { Semantics::Exact }
-    }
-}
 
 /// The energy of one device and how it came to be known.
 #[derive(Debug, Clone, Copy)]
@@ -59,7 +34,7 @@ pub struct Metered<'a> {
 impl<'a> Metered<'a> {
     /// The devices among what meters counted. A domain is a part of its device and adds nothing to it.
     pub fn devices(power: &'a [MeteredSeries]) -> Vec<Metered<'a>> {
-        let devices = power.iter().filter(|metered| metered.domain.is_none());
+        let devices = power.iter().filter(|metered| metered.is_whole());
         let metered = |metered: &'a MeteredSeries| Metered {
             device: &metered.device,
             kind: metered.kind,

@@ -4,6 +4,7 @@
 //! Plain data with its invariants and nothing else: no files, no formats, no algorithms beyond what keeps a
 //! value well formed. Data flows through these types in one direction, from meters and traces to footprints.
 
+mod accounting;
 mod call;
 mod census;
 mod device;
@@ -30,6 +31,7 @@ mod uncertainty;
 mod units;
 mod warning;
 
+pub use accounting::{Origin, PolicyName, Rule, Scope, Semantics};
 pub use call::{Call, CallError, CallSite, CallStability, Calls};
 pub use census::{Census, Holding, Span};
 pub use device::{Device, DeviceClass, DeviceParseError};

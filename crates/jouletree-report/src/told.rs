@@ -6,7 +6,7 @@ use jouletree_account::EnergyIndex;
 use jouletree_model::{
     DeviceClass, DeviceEnergy, Footprint, Joules, Kind, Pass, Program, ProgramSpan, SpanKind, TimeRange, Timeline,
 };
-use jouletree_run::{EnergyOf, MeteredSeries, accounted};
+use jouletree_run::{MeteredSeries, Scope, accounted};
 use serde::Serialize;
 
 /// A program and the energy of its process tree over time.
@@ -84,11 +84,11 @@ pub struct StageRow {
 impl<'a> Told<'a> {
     /// What a program told, and the power that was recorded meanwhile.
     pub fn new(program: &'a Program, power: Vec<MeteredSeries>) -> Told<'a> {
-        let power = accounted(power, EnergyOf::Tree);
+        let power = accounted(power, Scope::Tree);
         // A meter at the plug sees what the others see, unless it is alone.
         let is_machine = |series: &MeteredSeries| series.device.class() == DeviceClass::Machine;
         let is_alone = power.iter().all(is_machine);
-        let is_part = |series: &&MeteredSeries| series.domain.is_none() && (is_alone || !is_machine(series));
+        let is_part = |series: &&MeteredSeries| series.is_whole() && (is_alone || !is_machine(series));
         let kind = power.iter().filter(is_part).map(|series| series.kind).max();
         let energy = power.iter().filter(is_part).map(|series| EnergyIndex::from(&series.series)).collect();
         Told { program, energy, kind }

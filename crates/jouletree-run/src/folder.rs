@@ -8,11 +8,11 @@ use jouletree_host::whole::{PartialFolder, folder_of, move_files, sync_folder};
 use jouletree_model::{Calls, Census, DeviceTable, Footprint, Lane, MeteredSeries, ModelTree, Program, Trace};
 
 use crate::journal::HEADER;
-use crate::manifest::{Accounting, Manifest, replace_json, write_json};
+use crate::manifest::{Manifest, replace_json, write_json};
 use crate::power_parquet::{read_power_parquet, write_power_parquet};
 use crate::recording::clear_journal;
 use crate::resources::{GpuBusy, Resources, read_gpu_busy, read_resources};
-use crate::{RunError, calls, events, files, footprint, ops, program, recover};
+use crate::{Accounting, RunError, calls, events, files, footprint, ops, program, recover};
 
 pub(crate) const MANIFEST: &str = "manifest.json";
 pub(crate) const POWER: &str = "power.parquet";

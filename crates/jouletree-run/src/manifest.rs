@@ -11,10 +11,10 @@ use jouletree_model::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{Recording, RunContents, RunError, files};
+use crate::{Accounting, Recording, RunContents, RunError, files};
 
 /// The version of the run folder this program writes.
-pub const FORMAT_VERSION: u64 = 1;
+pub const FORMAT_VERSION: u64 = 2;
 
 /// What a run is and how it was accounted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,38 +48,6 @@ pub struct Manifest {
     pub trace: TraceHeader,
     /// What the user should know about the input.
     pub warnings: Vec<Warning>,
-}
-
-/// How a run was accounted.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Accounting {
-    /// The command line.
-    pub command: Vec<String>,
-    /// The power files.
-    pub power: Vec<String>,
-    /// The rule that turned readings into energy.
-    pub rule: String,
-    /// The semantics of the alignment.
-    pub semantics: String,
-    /// Whose energy was accounted: that of devices, or what the recorded process tree used of it.
-    #[serde(default)]
-    pub energy: EnergyOf,
-    /// The policy that shared energy among operations. Absent in the runs of earlier versions, whose shares are equal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub attribution: Option<String>,
-    /// How long a reading holds, in milliseconds, where the rule has such a limit.
-    pub hold_ms: Option<f64>,
-}
-
-/// Whose energy an accounting is about.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum EnergyOf {
-    /// All that devices used.
-    #[default]
-    Device,
-    /// What the process tree of the recording used of it.
-    Tree,
 }
 
 /// The part of a trace that is not events.
@@ -174,9 +142,9 @@ impl Manifest {
         }
         let manifest: Manifest = serde_json::from_slice(&text).map_err(unreadable)?;
         if manifest.accounting.is_none() && manifest.recording.is_none() {
-            // The fields of the accounting stand among the others, and one that is missing takes all of them along.
-            let problem = "not a manifest of a run (missing field `command`, `power`, `rule` or `semantics`); restore \
-                           it from a copy";
+            // The fields of the accounting are among the others, and a wrong one takes all of them along.
+            let problem = "not a manifest of a run (missing or unknown `command`, `power`, `origin`, `rule` or \
+                           `semantics`); restore it from a copy";
             return Err(RunError::content(path, problem));
         }
         // Earlier versions kept commands as they were.

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use jouletree_account::Attribution;
 use jouletree_model::MeteredSeries;
-use jouletree_run::{EnergyOf, RunFolder, accounted};
+use jouletree_run::{RunFolder, Scope, accounted};
 use jouletree_trace::Progress;
 
 use crate::accounting::{Accounted, Method, account};
@@ -36,7 +36,7 @@ pub fn finish<T>(
     let mut trace = gather::gather(&traces, shows)?;
     let (calls, warnings) = called::gather(&traces);
     trace.warnings.extend(warnings);
-    let accounted = account(trace, accounted(power.clone(), EnergyOf::Tree), Method::recorded(attribution))?;
+    let accounted = account(trace, accounted(power.clone(), Scope::Tree), Method::recorded(attribution))?;
     if !calls.is_empty() {
         recording.write_calls(&calls)?;
         // The program as it ran is kept beside its calls; where that fails, only a copy is lost.

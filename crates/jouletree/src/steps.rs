@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use jouletree_account::{Tef, TefEntry};
-use jouletree_model::{Footprint, Joules, Program, Warning};
+use jouletree_model::{Footprint, Joules, Program, Semantics, Warning};
 use jouletree_report::{PhaseRow, Told};
 use jouletree_run::RunFolder;
 
@@ -45,7 +45,7 @@ pub fn warnings(run: &RunFolder, of_all_steps: bool) -> Result<Vec<Warning>> {
     let about = run.path().display().to_string();
     let mut warnings = Vec::new();
     let manifest = run.manifest();
-    let is_exact = manifest.accounting.as_ref().is_some_and(|accounting| accounting.semantics != "paper");
+    let is_exact = manifest.accounting.as_ref().is_some_and(|accounting| accounting.semantics == Semantics::Exact);
     if manifest.parts.is_empty() && is_exact && program.steps().next().is_some() {
         warnings.push(Warning::new(about.as_str(), without_parts(run)));
     }

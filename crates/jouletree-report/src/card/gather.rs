@@ -6,7 +6,7 @@ use jouletree_carbon::formats::{Machine, Record};
 use jouletree_carbon::settings::Settings;
 use jouletree_carbon::{Context, Impact, Intensity, Place};
 use jouletree_model::{Joules, Kind, Warning};
-use jouletree_run::{EnergyOf, RunError, RunFolder, accounted};
+use jouletree_run::{RunError, RunFolder, Scope, accounted};
 use serde::Serialize;
 
 use super::CardError;
@@ -152,7 +152,7 @@ pub fn gather(
     let mut costs = Vec::new();
     for folder in &folders {
         let record = of_run::record(folder, settings, context.clone(), &mut warnings)?;
-        let scope = if record.tracking_mode == "process" { EnergyOf::Tree } else { EnergyOf::Device };
+        let scope = if record.tracking_mode == "process" { Scope::Tree } else { Scope::Device };
         costs.push(cost(&record, Some(&accounted(folder.read_power()?, scope))));
         records.push(record);
     }

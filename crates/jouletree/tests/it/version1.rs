@@ -45,7 +45,7 @@ fn printed(arguments: &str, text: &str) -> Option<Value> {
         let number = |line: &str| line.rsplit(' ').next().and_then(|word| word.parse::<f64>().ok());
         return Some(text.lines().map(|line| json!({"µJ": number(line).expect("a number")})).collect());
     }
-    let lines = || text.lines().map(serde_json::from_str).collect::<Result<Value, _>>();
+    let lines = || text.lines().map(serde_json::from_str::<Value>).collect::<Result<Value, _>>();
     serde_json::from_str(text).or_else(|_| lines()).ok()
 }
 

@@ -6,7 +6,8 @@ use jouletree_model::{
     ProgramSpan, ReadCount, SpanKind, StageEnergy, Step, StepEnergy, TensorShape, TimeBase, TimeRange, Trace,
     TraceSource, Warning,
 };
-use jouletree_run::{Accounting, EnergyOf, MeteredSeries, RunContents};
+use jouletree_model::{Origin, PolicyName, Rule, Scope, Semantics};
+use jouletree_run::{Accounting, MeteredSeries, RunContents};
 
 pub struct Run {
     pub trace: Trace,
@@ -20,10 +21,11 @@ impl Run {
             accounting: Accounting {
                 command: vec!["jouletree".into(), "account".into()],
                 power: vec!["power.csv".into()],
-                rule: "recency".into(),
-                semantics: "half-open".into(),
-                energy: EnergyOf::Tree,
-                attribution: Some("equal".into()),
+                origin: Origin::Accounted,
+                rule: Some(Rule::Recency),
+                semantics: Semantics::Exact,
+                energy: Scope::Tree,
+                attribution: PolicyName::default(),
                 hold_ms: Some(0.1),
             },
             trace: &self.trace,
@@ -153,6 +155,7 @@ pub fn run() -> Run {
     let metered = |domain: Option<&str>, kind| MeteredSeries {
         device: trace.devices[cpu].clone(),
         domain: domain.map(str::to_owned),
+        scope: Scope::Device,
         kind,
         series: series.clone(),
     };
