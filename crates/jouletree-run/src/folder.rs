@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use jouletree_host::whole::{PartialFolder, folder_of, move_files, sync_folder};
 use jouletree_model::{Calls, Census, DeviceTable, Footprint, Lane, MeteredSeries, ModelTree, Program, Trace};
 
+use crate::intervals::{read_intervals, write_intervals};
 use crate::journal::HEADER;
 use crate::manifest::{Manifest, replace_json, write_json};
 use crate::power_parquet::{read_power_parquet, write_power_parquet};
@@ -23,6 +24,7 @@ const STEPS: &str = "steps.parquet";
 const CHARGES: &str = "charges.parquet";
 const SPANS: &str = "spans.parquet";
 const TREE: &str = "tree.json";
+const INTERVALS: &str = "intervals.parquet";
 const CALLS: &str = "calls.parquet";
 const SITES: &str = "sites.parquet";
 pub(crate) const RESOURCES: &str = "resources.parquet";
@@ -162,7 +164,7 @@ impl RunFolder {
         self.check_accounted()?;
         let devices = self.manifest.devices.clone();
         let ops = ops::read_ops(&self.file(OPS))?;
-        let (steps, charges) = (self.file(STEPS), self.file(CHARGES));
+        let (steps, charges, intervals) = (self.file(STEPS), self.file(CHARGES), self.file(INTERVALS));
         let (stages, parts) = (&self.manifest.stages, &self.manifest.parts);
         Ok(Footprint {
             sources: self.manifest.sources.clone(),
@@ -174,6 +176,7 @@ impl RunFolder {
             stages: stages.clone(),
             parts: parts.clone(),
             steps: if steps.exists() { footprint::read_steps(&steps, &devices)? } else { Vec::new() },
+            intervals: if intervals.exists() { read_intervals(&intervals)? } else { Vec::new() },
             model: self.read_model()?,
             warnings: self.manifest.warnings.clone(),
             devices,
@@ -253,6 +256,10 @@ fn write_tables(folder: &Path, contents: &RunContents<'_>) -> Result<Vec<&'stati
     if !footprint.parts.is_empty() {
         footprint::write_charges(&file(CHARGES), footprint)?;
         written.push(CHARGES);
+    }
+    if !footprint.intervals.is_empty() {
+        write_intervals(&file(INTERVALS), &footprint.intervals)?;
+        written.push(INTERVALS);
     }
     if !trace.program.is_empty() {
         program::write_spans(&file(SPANS), &trace.program)?;

@@ -13,6 +13,7 @@ mod files;
 mod folder;
 mod footprint;
 mod input;
+mod intervals;
 pub mod journal;
 mod manifest;
 mod ops;

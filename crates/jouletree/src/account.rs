@@ -40,7 +40,7 @@ pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
 
     let tef = Tef::from(footprint);
     let spreads = inputs::spreads(&arguments.power, &arguments.input.traces);
-    let tree = t2e(&tef, &tensor_edges(&footprint.model)).bounded(&spreads);
+    let tree = t2e(&tef, &tensor_edges(&footprint.model)).bounded(&spreads).predicted(&footprint.intervals);
     timings.stage("sum", Some(format!("{} operations", tef.entries().len())));
 
     if let Some(path) = &arguments.output {

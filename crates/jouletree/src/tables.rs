@@ -22,7 +22,7 @@ pub fn report(footprint: &Footprint, spreads: &Spreads, tef: &Tef, ranked: &[&Te
     let mut page = Page::of(devices(footprint, &numbers));
     footprint.devices.iter().filter_map(unattributed).for_each(|words| page.words(words));
     page.title("by layer");
-    page.table(tree(&t2e(tef, &[]), &numbers, view));
+    page.table(tree(&t2e(tef, &[]).predicted(&footprint.intervals), &numbers, view));
     page.title(format!("top {} operations", ranked.len()));
     page.table(operations(tef, ranked, &numbers));
     page.title("by pass");
@@ -72,7 +72,7 @@ pub fn balances(footprint: &Footprint) -> Vec<String> {
 
 /// The balance of every device.
 pub fn devices(footprint: &Footprint, numbers: &Numbers<'_>) -> Columns {
-    let header = ["device", "kind", "measured", "95 %", "attributed", "unattributed", "busy", "metered"];
+    let header = ["device", "kind", "measured", numbers.level(), "attributed", "unattributed", "busy", "metered"];
     let table = Columns::new(&header).names(0).left(1).parted(3, '…').parted(4, '(').parted(5, '(');
     let mut table = table.optional(&[7, 6, 3, 5]);
     if !numbers.have_bounds() {
@@ -92,7 +92,7 @@ pub fn devices(footprint: &Footprint, numbers: &Numbers<'_>) -> Columns {
             device,
             kind_cell(balance.kind),
             energy_cell(measured.to_string(), None, balance.kind),
-            Cell::from(numbers.bounds_on(&balance.device, measured)).styled(colour::quiet()),
+            Cell::from(numbers.bounds_of_device(&balance.device, measured)).styled(colour::quiet()),
             with_share(balance.attributed),
             with_share(balance.unattributed),
             balance.busy.to_string().into(),
@@ -105,8 +105,19 @@ pub fn devices(footprint: &Footprint, numbers: &Numbers<'_>) -> Columns {
 /// Operations in the order given.
 pub fn operations(tef: &Tef, entries: &[&TefEntry], numbers: &Numbers<'_>) -> Columns {
     let total = tef.total();
-    let header =
-        ["operation", "type", "pass", "device", "energy", "95 %", "share", "power", "time", "count", "± own"];
+    let header = [
+        "operation",
+        "type",
+        "pass",
+        "device",
+        "energy",
+        numbers.level(),
+        "share",
+        "power",
+        "time",
+        "count",
+        "± own",
+    ];
     let table = Columns::new(&header).left(2).left(3).shorten(1, Keep::Start).shorten(0, Keep::End).parted(5, '…');
     let mut table = table.at_least(0, OPERATION).optional(&[1, 9, 8, 5, 7, 3, 2]);
     if !numbers.have_bounds() {
@@ -124,7 +135,7 @@ pub fn operations(tef: &Tef, entries: &[&TefEntry], numbers: &Numbers<'_>) -> Co
             entry.pass.to_string().into(),
             entry.device.to_string().into(),
             if entry.approximate { Cell { text: format!("≈ {}", energy.text), ..energy } } else { energy },
-            Cell::from(numbers.bounds_on(&entry.device, entry.energy)).styled(colour::quiet()),
+            Cell::from(numbers.bounds_of_operation(entry)).styled(colour::quiet()),
             Cell::from(percent(part)).styled(colour::number(part)),
             entry.power().map(|power| power.to_string()).unwrap_or_default().into(),
             entry.busy.to_string().into(),

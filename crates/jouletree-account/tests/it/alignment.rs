@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jouletree_account::{Metered, Rule, Semantics, Tef, TefEntry, account, energy_series};
+use jouletree_account::{Metered, Semantics, Tef, TefEntry, account, energy_series, rule_for_unit};
 use jouletree_model::{
     Device, DeviceClass, DeviceEnergy, EnergySeries, Event, Footprint, Kind, Lane, Nanos, Op, OpId, Pass,
     PowerRecord, PowerSample, PowerUnit, ProgramSpan, SpanKind, Step, TimeRange, Trace,
@@ -57,7 +57,7 @@ fn series_of(case: &Case) -> EnergySeries {
         unit: if case.counter { PowerUnit::Joules } else { PowerUnit::Watts },
         samples: samples.collect(),
     };
-    let rule = Rule::for_unit(record.unit);
+    let rule = rule_for_unit(record.unit);
     energy_series(&record, rule, Nanos(case.hold * case.scale), "test", &mut Vec::new()).unwrap()
 }
 

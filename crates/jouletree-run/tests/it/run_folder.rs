@@ -40,6 +40,7 @@ fn a_run_comes_back_as_it_was_written() {
             "charges.parquet",
             "events.parquet",
             "footprint.parquet",
+            "intervals.parquet",
             "manifest.json",
             "ops.parquet",
             "power.parquet",

@@ -6,7 +6,7 @@ use jouletree_model::{
     ProgramSpan, ReadCount, SpanKind, StageEnergy, Step, StepEnergy, TensorShape, TimeBase, TimeRange, Trace,
     TraceSource, Warning,
 };
-use jouletree_model::{Origin, PolicyName, Rule, Scope, Semantics};
+use jouletree_model::{Interval, Origin, PolicyName, PredictedInterval, Rule, Scope, Semantics};
 use jouletree_run::{Accounting, MeteredSeries, RunContents};
 
 pub struct Run {
@@ -127,7 +127,15 @@ pub fn run() -> Run {
         time: Nanos(9_007_199_254_740_993),
         devices: vec![balance(0.1), balance(1e-300)],
     };
+    let end = |joules| Joules(joules);
+    let intervals = [Pass::Forward, Pass::Backward].map(|pass| PredictedInterval {
+        path: "bert/layer_0".into(),
+        pass,
+        energy: end(0.3),
+        interval: Interval { low: end(0.1), high: end(0.7) },
+    });
     let footprint = Footprint {
+        intervals: intervals.into(),
         sources: trace.sources.clone(),
         devices: vec![device(&trace.devices[cpu], Some(1e-300)), device(&trace.devices[gpu], None)],
         ops: trace.ops.clone(),
