@@ -346,17 +346,17 @@ impl<'a, P: Policy> Work<'a, P> {
                 (Some(&on_grid), tally)
             }
         };
-        let (measured, kind) = (series.map(EnergySeries::total), metered.map(|(kind, ..)| kind));
+        let (total, kind) = (series.map(EnergySeries::total), metered.map(|(kind, ..)| kind));
         let spans: Vec<PowerSpan> = series.into_iter().flat_map(EnergySeries::spans).collect();
         let unknown = unknown_ranges(&spans, stage);
         let uncovered = unknown.iter().flat_map(|range| lanes.iter().map(|lane| active_time(lane, *range)));
         let inside = series.map_or(Joules::ZERO, |series| series.within(recorded).total());
         let balance = DeviceEnergy {
             device: device.clone(),
-            measured,
+            total,
             attributed: tally.attributed(),
             unattributed: tally.unattributed,
-            outside_trace: Joules((measured.unwrap_or(Joules::ZERO) - inside).0.max(0.0)),
+            outside_trace: Joules((total.unwrap_or(Joules::ZERO) - inside).0.max(0.0)),
             kind,
             busy: tally.busy,
             metered: spans.iter().map(|span| span.range.duration()).fold(Nanos(0), |a, b| a + b),
@@ -519,7 +519,7 @@ impl DeviceAccount {
     /// What the user should know about it.
     fn warning(&self) -> Option<Warning> {
         let DeviceAccount { balance, events, is_shared, .. } = self;
-        let message = if balance.measured.is_none() {
+        let message = if balance.total.is_none() {
             format!("{events} events and no power: their energy is not known")
         } else if *events == 0 {
             format!("power and no events: all of its {} is unattributed", balance.unattributed)
@@ -576,7 +576,7 @@ fn sum_of_stages(stages: &[StageEnergy]) -> Vec<DeviceEnergy> {
     let mut sum = stages.next().map(|stage| stage.devices.clone()).unwrap_or_default();
     for stage in stages {
         for (whole, part) in sum.iter_mut().zip(&stage.devices) {
-            whole.measured = whole.measured.zip(part.measured).map(|(whole, part)| whole + part);
+            whole.total = whole.total.zip(part.total).map(|(whole, part)| whole + part);
             whole.attributed += part.attributed;
             whole.unattributed += part.unattributed;
             whole.outside_trace += part.outside_trace;

@@ -36,13 +36,14 @@ pub struct Footprint {
     pub warnings: Vec<Warning>,
 }
 
-/// The balance of one device: `attributed + unattributed = measured`.
+/// The balance of one device: `attributed + unattributed = total`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeviceEnergy {
     /// The device.
     pub device: Device,
-    /// All the energy its meter saw; `None` when nothing metered it.
-    pub measured: Option<Joules>,
+    /// All its energy: what its meter saw, or what was predicted; `None` when nothing metered it. Files call it `measured`.
+    #[serde(rename = "measured")]
+    pub total: Option<Joules>,
     /// What operations were charged with.
     pub attributed: Joules,
     /// What no operation was charged with. Of a program with recorded steps: no operation within these.

@@ -95,7 +95,7 @@ impl Manifest {
         for device in &footprint.devices {
             let known = [device.attributed, device.unattributed, device.outside_trace];
             // JSON has no word for infinity.
-            if !device.measured.into_iter().chain(known).all(|Joules(joules)| joules.is_finite()) {
+            if !device.total.into_iter().chain(known).all(|Joules(joules)| joules.is_finite()) {
                 return Err(RunError::Inconsistent(format!("an energy of {} is not finite", device.device)));
             }
         }

@@ -100,14 +100,14 @@ pub fn device_rows<'a>(footprint: &'a Footprint, spreads: &Spreads) -> Vec<Devic
     let is_predicted = !footprint.intervals.is_empty();
     let predicted = footprint.predicted_interval().filter(|_| footprint.devices.len() == 1);
     let row = |balance: &'a DeviceEnergy| {
-        let bounds = balance.measured.and_then(|energy| Some(spreads.get(&balance.device)?.around(energy)));
+        let bounds = balance.total.and_then(|energy| Some(spreads.get(&balance.device)?.around(energy)));
         DeviceRow {
             device: &balance.device,
             kind: balance.kind,
-            measured_j: balance.measured.map(|energy| energy.0),
-            attributed_j: balance.measured.map(|_| balance.attributed.0),
-            unattributed_j: balance.measured.map(|_| balance.unattributed.0),
-            outside_trace_j: balance.measured.map(|_| balance.outside_trace.0),
+            measured_j: balance.total.map(|energy| energy.0),
+            attributed_j: balance.total.map(|_| balance.attributed.0),
+            unattributed_j: balance.total.map(|_| balance.unattributed.0),
+            outside_trace_j: balance.total.map(|_| balance.outside_trace.0),
             busy_s: balance.busy.seconds(),
             metered_s: balance.metered.seconds(),
             uncovered_s: balance.uncovered.seconds(),
@@ -127,7 +127,7 @@ pub fn op_rows<'a>(
     entries: impl Iterator<Item = &'a TefEntry>,
 ) -> Vec<OpRow<'a>> {
     let metered: BTreeSet<&Device> =
-        footprint.devices.iter().filter(|device| device.measured.is_some()).map(|device| &device.device).collect();
+        footprint.devices.iter().filter(|device| device.total.is_some()).map(|device| &device.device).collect();
     let has_errors = footprint.energies.iter().any(|charged| charged.standard_error.is_some());
     let is_predicted = !footprint.intervals.is_empty();
     let row = |entry: &'a TefEntry| {

@@ -51,9 +51,9 @@ pub fn warnings(run: &RunFolder, of_all_steps: bool) -> Result<Vec<Warning>> {
     }
     if of_all_steps {
         let phases = Told::new(&program, run.read_power()?).phases();
-        let missing = phases.iter().filter(|row| row.factor.is_none() && row.energy_j > 0.0);
+        let missing = phases.iter().filter(|row| row.factor.is_none() && row.energy.0 > 0.0);
         let warning = |row: &PhaseRow| {
-            let (name, steps, energy) = (program::named(row), row.steps, Joules(row.energy_j));
+            let (name, steps, energy) = (program::named(row), row.steps, row.energy);
             let message = format!("--all-steps leaves out {name}: {steps} steps, {energy}, none recorded");
             Warning::new(about.as_str(), message)
         };

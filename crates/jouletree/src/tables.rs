@@ -32,7 +32,7 @@ pub fn report(footprint: &Footprint, spreads: &Spreads, tef: &Tef, ranked: &[&Te
 
 /// What no operation was charged with, in words.
 fn unattributed(balance: &DeviceEnergy) -> Option<String> {
-    balance.measured?;
+    balance.total?;
     let inside = balance.unattributed - balance.outside_trace;
     Some(format!(
         "{}: not attributed are {} while no operation ran and {} before and after the trace",
@@ -50,7 +50,7 @@ pub fn balances(footprint: &Footprint) -> Vec<String> {
         false => ("while operations were not recorded", "while they were"),
     };
     let words = footprint.devices.iter().filter_map(|balance| {
-        let measured = balance.measured.filter(|measured| measured.0 > 0.0)?;
+        let measured = balance.total.filter(|measured| measured.0 > 0.0)?;
         let recorded = Joules((measured - balance.outside_trace).0.max(0.0));
         if balance.attributed.0 <= 0.0 {
             let place = if footprint.charges.is_empty() { "" } else { " within steps" };
@@ -80,7 +80,7 @@ pub fn devices(footprint: &Footprint, numbers: &Numbers<'_>) -> Columns {
     }
     for balance in &footprint.devices {
         let device = Cell::from(balance.device.to_string());
-        let Some(measured) = balance.measured else {
+        let Some(measured) = balance.total else {
             table.row(vec![device, Cell::from("no power").styled(colour::quiet())]);
             continue;
         };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use jouletree_host::whole;
-use jouletree_model::{Footprint, Kind, Pass, Warning};
+use jouletree_model::{Footprint, Kind, Pass, Warning, Watts};
 use jouletree_predict::irene::{Level, TreePredictor};
 use jouletree_predict::profile::{
     Calibration, DeviceConstants, Profile, TrainedOn, TrainingTree, measured_passes, optimizer_per_parameter,
@@ -75,7 +75,8 @@ struct GlueTerm {
 #[derive(Serialize)]
 struct TrainedDevice<'a> {
     device: &'a str,
-    standby_w: Option<f64>,
+    #[serde(rename = "standby_w")]
+    standby: Option<Watts>,
 }
 
 /// What runs taught, before it is put together.
@@ -172,10 +173,10 @@ impl Lessons {
         Ok(())
     }
 
-    fn meet(&mut self, device: String, standby_w: Option<f64>) {
+    fn meet(&mut self, device: String, standby: Option<Watts>) {
         match self.devices.iter_mut().find(|known| known.device == device) {
-            Some(known) => known.standby_w = known.standby_w.or(standby_w),
-            None => self.devices.push(DeviceConstants { device, standby_w }),
+            Some(known) => known.standby = known.standby.or(standby),
+            None => self.devices.push(DeviceConstants { device, standby }),
         }
     }
 }
@@ -183,7 +184,7 @@ impl Lessons {
 impl<'a> Training<'a> {
     fn of(profile: &'a Profile, output: &Path, warnings: &'a [Warning]) -> Training<'a> {
         let device =
-            |device: &'a DeviceConstants| TrainedDevice { device: &device.device, standby_w: device.standby_w };
+            |device: &'a DeviceConstants| TrainedDevice { device: &device.device, standby: device.standby };
         let pass = |(pass, predictor): (&Pass, &TreePredictor)| TrainedPass {
             pass: *pass,
             primitives_error: predictor.left_out_error(Level::Leaf),
@@ -257,7 +258,7 @@ fn told(profile: &Profile) -> Page {
         }
     }
     for device in &profile.devices {
-        if let Some(watts) = device.standby_w {
+        if let Some(Watts(watts)) = device.standby {
             page.words(format!("{}: {watts:.3} W at standby", device.device));
         }
     }

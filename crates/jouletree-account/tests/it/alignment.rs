@@ -244,7 +244,7 @@ proptest! {
         if let Some(footprint) = footprint_of(&trace_of(&case.lanes, case.scale), &series_of(&case), semantics) {
             let balance = &footprint.devices[0];
             let booked: f64 = footprint.energies.iter().map(|entry| entry.energy.0).sum();
-            let measured = balance.measured.unwrap().0;
+            let measured = balance.total.unwrap().0;
             prop_assert!(close(balance.attributed.0 + balance.unattributed.0, measured, measured));
             prop_assert!(close(booked, balance.attributed.0, measured));
             let by_step: f64 = footprint.steps.iter().map(|entry| entry.energy.0).sum();
@@ -308,7 +308,7 @@ proptest! {
         let total = series.total().0;
         prop_assert!(footprint.stages.len() > 1);
         for balance in footprint.stages.iter().flat_map(|stage| &stage.devices) {
-            prop_assert!(close((balance.attributed + balance.unattributed).0, balance.measured.unwrap().0, total));
+            prop_assert!(close((balance.attributed + balance.unattributed).0, balance.total.unwrap().0, total));
         }
         let (mine, wanted) = (&footprint.devices[0], &whole.devices[0]);
         let energies = |device: &DeviceEnergy| [device.attributed, device.unattributed, device.outside_trace];
@@ -385,7 +385,7 @@ proptest! {
         let semantics = if paper { Semantics::Paper } else { Semantics::Exact };
         if let Some(footprint) = footprint_of(&trace, &series, semantics) {
             let balance = &footprint.devices[0];
-            let measured = balance.measured.unwrap().0;
+            let measured = balance.total.unwrap().0;
             prop_assert!(close(balance.attributed.0 + balance.unattributed.0, measured, measured));
             prop_assert!(footprint.energies.iter().all(|entry| entry.busy >= Nanos(0) && entry.energy.0 >= 0.0));
         }

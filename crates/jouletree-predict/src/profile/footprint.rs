@@ -46,7 +46,7 @@ pub fn as_footprint(passes: &[Predicted], device: Device) -> Footprint {
     let attributed: Joules = energies.iter().map(|charged| charged.energy).sum();
     let balance = DeviceEnergy {
         device,
-        measured: Some(attributed),
+        total: Some(attributed),
         attributed,
         unattributed: Joules::ZERO,
         outside_trace: Joules::ZERO,
@@ -79,6 +79,6 @@ pub fn add_optimizer(footprint: &mut Footprint, energy: Joules) {
             standard_error: None,
         });
         balance.attributed += energy;
-        balance.measured = Some(balance.attributed);
+        balance.total = Some(balance.attributed);
     }
 }

@@ -145,8 +145,7 @@ pub fn charged(class: DeviceClass, whole: Part, users: Option<(Joules, Joules)>,
 
 /// What was accounted from files, or predicted: the energy of devices, without bounds.
 pub fn of_devices(devices: &[DeviceEnergy]) -> Parts {
-    let metered =
-        devices.iter().filter_map(|device| Some((device.device.class(), device.measured?, device.kind?)));
+    let metered = devices.iter().filter_map(|device| Some((device.device.class(), device.total?, device.kind?)));
     sum(metered.map(|(class, energy, kind)| (class, Part { energy, low: energy, high: energy, kind })))
 }
 

@@ -178,7 +178,7 @@ impl<'a> Data<'a> {
             total: Total::from(&study.total()),
             devices: study.devices.iter().map(Total::from).collect(),
             parts: (parts_by_name(&study.parts).into_iter())
-                .map(|(name, row)| (name, row.energy_j, row.operations_j, row.seconds))
+                .map(|(name, row)| (name, row.energy.0, row.operations.0, row.seconds))
                 .collect(),
             phases: &study.phases,
             windows: &study.windows,

@@ -29,7 +29,7 @@ fn text(format: Format, footprint: &Footprint) -> String {
 fn balance(device: &str, measured: Option<f64>, unattributed: f64, outside: f64) -> DeviceEnergy {
     DeviceEnergy {
         device: device.parse().unwrap(),
-        measured: measured.map(Joules),
+        total: measured.map(Joules),
         attributed: Joules(measured.unwrap_or(0.0) - unattributed),
         unattributed: Joules(unattributed),
         outside_trace: Joules(outside),

@@ -110,9 +110,9 @@ fn what_is_not_a_run_is_told() {
     assert!(message(read_power(path).unwrap_err()).starts_with("not a run folder"));
     assert!(message(read_power(&path.join("no.csv")).unwrap_err()).ends_with("no.csv: cannot read the file"));
     fs::write(path.join("manifest.json"), r#"{"format_version": 3, "anything": 1}"#).unwrap();
-    assert!(message(RunFolder::open(path).unwrap_err()).contains("written by a newer jouletree (format 2"));
+    assert!(message(RunFolder::open(path).unwrap_err()).contains("written by a newer jouletree (format 3"));
     fs::write(path.join("manifest.json"), r#"{"format_version": 1}"#).unwrap();
-    assert!(message(RunFolder::open(path).unwrap_err()).contains("missing field"));
+    assert!(message(RunFolder::open(path).unwrap_err()).contains("missing or unknown"));
     fs::write(path.join("p"), "epoch_ms,device,watts\n1794770717476,cpu:0,5\n").unwrap();
     assert!(matches!(read_power(&path.join("p")), Ok(PowerInput::Records(file)) if file.records.len() == 1));
     fs::write(path.join("p"), "PAR1").unwrap();

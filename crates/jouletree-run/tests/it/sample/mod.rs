@@ -98,7 +98,7 @@ pub fn run() -> Run {
 
     let device = |device: &Device, measured: Option<f64>| DeviceEnergy {
         device: device.clone(),
-        measured: measured.map(Joules),
+        total: measured.map(Joules),
         attributed: Joules(0.1 + 0.2),
         unattributed: Joules(-0.0),
         outside_trace: Joules(f64::MIN_POSITIVE),
