@@ -9,8 +9,8 @@ use jouletree_session::accounting::{Method, account};
 use crate::cli::{AccountArgs, By, EnergyArg, Format, RuleArg, SemanticsArg};
 use crate::page::Look;
 use crate::recording::shared;
-use crate::timings::Timings;
 use crate::{Outcome, inputs, json, print, print_warnings, show};
+use jouletree_session::timings::Timings;
 
 /// Runs the command.
 pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
@@ -60,7 +60,7 @@ pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
     print_warnings(&footprint.warnings);
     if arguments.timings {
         timings.stage("print", None);
-        timings.print();
+        eprint!("{timings}");
     }
     Ok(Outcome { warnings: accounted.footprint.warnings, strict: arguments.strict })
 }

@@ -2,7 +2,7 @@
 //!
 //! Numbers are written in full, so that what the page shows is what `jouletree show --format json` says.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use indexmap::IndexSet;
 use jouletree_account::{EnergyTree, TefEntry};
@@ -76,7 +76,7 @@ struct Tree<'a> {
 struct Diagrams {
     box_size: (f64, f64),
     /// By the number of the layer in the tree.
-    of: HashMap<u32, Drawn>,
+    of: BTreeMap<u32, Drawn>,
 }
 
 #[derive(Serialize)]
