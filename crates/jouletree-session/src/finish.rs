@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::Result;
 use jouletree_account::Attribution;
 use jouletree_model::MeteredSeries;
-use jouletree_run::{EnergyOf, RunFolder, accounted};
+use jouletree_run::{RunFolder, Scope, accounted};
 use jouletree_trace::Progress;
 use tracing::info;
 
@@ -46,7 +46,7 @@ pub fn finish<T>(
     let (calls, warnings) = called::gather(&traces);
     trace.warnings.extend(warnings);
     timings.stage("read", Some(format!("{} events", trace.event_count())));
-    let accounted = account(trace, accounted(power.clone(), EnergyOf::Tree), Method::recorded(attribution))?;
+    let accounted = account(trace, accounted(power.clone(), Scope::Tree), Method::recorded(attribution))?;
     timings.stage("align", Some(format!("{} operations", accounted.footprint.energies.len())));
     if !calls.is_empty() {
         recording.write_calls(&calls)?;

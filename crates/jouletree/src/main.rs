@@ -42,7 +42,6 @@ mod meter_args;
 mod monitor;
 mod named_model;
 mod numbers;
-mod partial;
 #[cfg(feature = "patch")]
 mod patch;
 mod predict;
