@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fails if a file of the repository names a directory of somebody's machine.
+# Fails if a file of the repository names a directory of one machine.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -8,7 +8,7 @@ if ! git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
     exit 0
 fi
 
-# A path is absolute when nothing path-like stands before its first slash. Put together from parts, so that this file
+# A path is absolute when nothing path-like precedes its first slash. Put together from parts, so that this file
 # does not match itself.
 places='work|root|home'
 pattern="(^|[^[:alnum:]_.~/-])/($places)/[[:alnum:]_.]"

@@ -31,8 +31,10 @@ mod wire;
 mod xplane;
 
 use std::path::Path;
+use std::time::Instant;
 
 use jouletree_model::Trace;
+use tracing::info;
 
 pub use error::TraceError;
 pub use folder::find_traces;
@@ -87,7 +89,10 @@ fn read(source: &Source, options: &ReadOptions, progress: &Progress) -> Result<T
     let Some(format) = FORMATS.iter().find(|format| (format.recognises)(&head)) else {
         return Err(unrecognised(source, head.to_string()));
     };
+    let began = Instant::now();
     let mut trace = (format.read)(source, options, progress)?;
+    let (bytes, events, took) = (progress.bytes(), trace.event_count(), began.elapsed());
+    info!(file = source.name(), format = format.name, bytes, events, ?took, "trace read");
     for source in &mut trace.sources {
         source.format = format.name.to_owned();
     }

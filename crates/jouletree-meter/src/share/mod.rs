@@ -27,7 +27,7 @@ mod tree;
 #[cfg(test)]
 mod tree_tests;
 
-pub use census::{Census, Listed, Pass};
+pub use census::{Census, Listed, ProcScan};
 pub use machine::{CpuTicks, Machine, SocketTicks};
 pub use meter::ShareMeter;
 pub use source::{Source, TreeTime};

@@ -47,7 +47,7 @@ const NAMES: [(&str, Column); 22] = [
 
 /// Where a column stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct ColumnPosition {
     pub(super) index: usize,
     /// Its header as it is written.
     pub(super) written: String,
@@ -59,7 +59,7 @@ pub(super) struct Place {
 /// The columns of a table.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Header {
-    places: Vec<(Column, Place)>,
+    places: Vec<(Column, ColumnPosition)>,
 }
 
 /// What a header means, and how good a name it is: the lower the better.
@@ -100,7 +100,7 @@ impl Header {
         let mut header = Header::default();
         for (index, written) in headers.enumerate() {
             let Some((column, unit, rank)) = meaning(written) else { continue };
-            let place = Place { index, written: written.trim().to_owned(), unit, rank };
+            let place = ColumnPosition { index, written: written.trim().to_owned(), unit, rank };
             match header.places.iter_mut().find(|(known, _)| *known == column) {
                 None => header.places.push((column, place)),
                 Some((_, known)) if matches!(column, Column::Start | Column::End | Column::Duration) => {
@@ -130,7 +130,7 @@ impl Header {
     }
 
     /// Where a column stands, if it is there.
-    pub(super) fn get(&self, column: Column) -> Option<&Place> {
+    pub(super) fn get(&self, column: Column) -> Option<&ColumnPosition> {
         self.places.iter().find(|(known, _)| *known == column).map(|(_, place)| place)
     }
 

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jouletree_model::Nanos;
 
 use super::cell::Cell;
-use super::columns::{Column, Header, Place};
+use super::columns::{Column, ColumnPosition, Header};
 use crate::json::scaled_decimal;
 
 /// A unit of time.
@@ -98,7 +98,7 @@ impl Forms {
     }
 }
 
-fn unknown_unit(place: &Place, text: &str) -> String {
+fn unknown_unit(place: &ColumnPosition, text: &str) -> String {
     let name = &place.written;
     format!(
         "column `{name}` (`{text}`) does not say its unit: name it {name}_ns, {name}_us, {name}_ms or {name}_s; \

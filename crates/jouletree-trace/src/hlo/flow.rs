@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::inside::{Inside, Source};
 use super::module::{Detail, Module};
-use super::{HloModule, Part, shape};
+use super::{HloModule, InstructionShare, shape};
 
 /// How many instructions that did not run are gone through on the way back to what did.
 const SEARCH: usize = 1024;
@@ -111,7 +111,7 @@ impl Drawing<'_> {
 
 /// What is known about a part of an instruction. Every part has the shapes of the whole, and its share of what can be
 /// added up.
-fn facts(hlo: &HloModule, index: usize, is_counted_inside: bool, part: &Part) -> Facts {
+fn facts(hlo: &HloModule, index: usize, is_counted_inside: bool, part: &InstructionShare) -> Facts {
     let module = &hlo.module;
     let instruction = &module.instructions[index];
     let share = |whole: u64| if part.share < 1.0 { (whole as f64 * part.share).round() as u64 } else { whole };

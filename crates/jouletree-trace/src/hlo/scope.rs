@@ -91,7 +91,7 @@ const CALLS: &[&str] = &["PartitionedCall", "StatefulPartitionedCall", "XlaLaunc
 
 /// Where an instruction stands.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Place {
+pub(super) struct InstructionScope {
     /// The layers around it, parted by `/`; empty outside of every layer.
     pub(super) scope: String,
     /// What the framework calls the operation; empty if the name ends with a scope.
@@ -102,13 +102,13 @@ pub(super) struct Place {
 /// The place that an `op_name` tells; `None` if it tells none, as the name of an argument does.
 ///
 /// Where the compiler has merged instructions it joins their names by `;`: the place is then in the layer they share.
-pub(super) fn place(op_name: &str) -> Option<Place> {
+pub(super) fn place(op_name: &str) -> Option<InstructionScope> {
     let mut places = op_name.split(';').filter_map(single_place);
     let first = places.next()?;
-    let rest: Vec<Place> = places.collect();
+    let rest: Vec<InstructionScope> = places.collect();
     let scopes: Vec<&str> = std::iter::once(&first).chain(&rest).map(|place| place.scope.as_str()).collect();
     let scope = shared_scope(&scopes).to_owned();
-    Some(Place { scope, ..first })
+    Some(InstructionScope { scope, ..first })
 }
 
 /// The innermost layer that holds all of `scopes`, or the first of them where they share none.
@@ -119,7 +119,7 @@ fn shared_scope<'a>(scopes: &[&'a str]) -> &'a str {
     }
 }
 
-fn single_place(op_name: &str) -> Option<Place> {
+fn single_place(op_name: &str) -> Option<InstructionScope> {
     let parts = split(op_name);
     if parts.len() < 2 {
         return None;
@@ -131,7 +131,7 @@ fn single_place(op_name: &str) -> Option<Place> {
     }
 }
 
-fn jax_place(parts: &[&str]) -> Place {
+fn jax_place(parts: &[&str]) -> InstructionScope {
     let parts: Vec<Unwrapped<'_>> = parts.iter().map(|part| Unwrapped::of(part)).collect();
     let name = |index: Option<usize>| parts.get(index?).map(|part| part.name);
     let mut scopes: Vec<&str> = Vec::new();
@@ -164,7 +164,7 @@ fn jax_place(parts: &[&str]) -> Place {
     } else {
         Pass::Forward
     };
-    Place { scope: scopes.join("/"), primitive: primitive.to_owned(), pass }
+    InstructionScope { scope: scopes.join("/"), primitive: primitive.to_owned(), pass }
 }
 
 /// A part of a name without the transformations around it.
@@ -197,7 +197,7 @@ impl Unwrapped<'_> {
     }
 }
 
-fn tensorflow_place(op_name: &str) -> Option<Place> {
+fn tensorflow_place(op_name: &str) -> Option<InstructionScope> {
     let called: Vec<&str> = op_name.split('/').filter(|part| !CALLS.contains(&without_number(part))).collect();
     let called = called.join("/");
     let name = before_grappler(&called);
@@ -205,7 +205,11 @@ fn tensorflow_place(op_name: &str) -> Option<Place> {
         Gradient::Of(path) => (path, Pass::Backward),
         Gradient::Unknown => {
             let last = name.rsplit('/').next().unwrap_or_default();
-            return Some(Place { scope: String::new(), primitive: last.to_owned(), pass: Pass::Backward });
+            return Some(InstructionScope {
+                scope: String::new(),
+                primitive: last.to_owned(),
+                pass: Pass::Backward,
+            });
         }
         Gradient::No => {
             let is_update = is_optimizer(name.split('/').next().unwrap_or_default());
@@ -213,7 +217,7 @@ fn tensorflow_place(op_name: &str) -> Option<Place> {
         }
     };
     let (scope, primitive) = path.rsplit_once('/').unwrap_or(("", &path));
-    (!path.is_empty()).then(|| Place { scope: scope.to_owned(), primitive: primitive.to_owned(), pass })
+    (!path.is_empty()).then(|| InstructionScope { scope: scope.to_owned(), primitive: primitive.to_owned(), pass })
 }
 
 fn is_optimizer(scope: &str) -> bool {
@@ -344,7 +348,7 @@ mod tests {
             ("jit(f)/jvp(bert/add", "", "jvp(bert/add", Forward),
             ("jit(f))/a/add", "a", "add", Forward),
         ] {
-            let wanted = Place { scope: scope.to_owned(), primitive: primitive.to_owned(), pass };
+            let wanted = InstructionScope { scope: scope.to_owned(), primitive: primitive.to_owned(), pass };
             assert_eq!(place(op_name), Some(wanted), "{op_name}");
         }
     }

@@ -9,8 +9,8 @@ use jouletree_model::Pass;
 
 use crate::interner::Interner;
 
+use super::contents::Input;
 use super::names::{Gradient, before_grappler, changes_variable, gradient};
-use super::record::Input;
 
 /// The operations of a step with the data flow between them.
 pub(super) struct Graph {

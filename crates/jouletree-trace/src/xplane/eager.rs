@@ -11,9 +11,9 @@ use jouletree_model::{Event, Nanos, Op, Pass, Step};
 
 use crate::tensorflow::names::changes_variable;
 
+use super::contents::run;
 use super::names::{OPTIMIZER, is_called_optimizer};
 use super::ops::{Ops, Slot};
-use super::recording::run;
 
 /// How the event of a scope is called.
 pub(super) const SCOPE: &str = "scope::";

@@ -4,7 +4,7 @@ use std::str::from_utf8;
 
 use super::eager::{CALL, SCOPE};
 use super::layers::Layers;
-use super::names::{Named, Place, data_op, iterator_op, places, preparing_op};
+use super::names::{Named, OpPlacement, data_op, iterator_op, places, preparing_op};
 use super::ops::{Ops, Slot};
 use super::space::{EventName, Plane};
 
@@ -99,8 +99,8 @@ pub(super) fn kinds(plane: &Plane<'_>, about: &About<'_>, ops: &mut Ops) -> Vec<
         let data_op = ops.add(data_op(*named));
         let Some(placed) = placed.next() else { return Kind { op: data_op, data_op, sort } };
         let (op, sort) = match placed.place {
-            Place::At(op) => (ops.add(op), sort),
-            Place::SumOfGradients(op) => (ops.add_sum(op), Sort::Sum),
+            OpPlacement::At(op) => (ops.add(op), sort),
+            OpPlacement::SumOfGradients(op) => (ops.add_sum(op), Sort::Sum),
         };
         Kind { op, data_op: if placed.is_of_model { op } else { data_op }, sort }
     };

@@ -3,9 +3,10 @@
 //! `space` finds planes, lines and names in the file; `kinds` tells what the events with a name are and `names` where
 //! TensorFlow's operations are in the model; `layers` keeps the layers that the program noted, `eager` finds what ran
 //! without a graph; `programs` places what XLA compiled; `host` and `device` go through the events; `work` and
-//! `containers` make the times of compiled operations right; `recording` keeps what they find and makes the trace of it.
+//! `containers` make the times of compiled operations right; `contents` keeps what they find and makes the trace of it.
 
 mod containers;
+mod contents;
 mod device;
 mod eager;
 mod host;
@@ -17,7 +18,6 @@ mod names;
 mod ops;
 mod place;
 mod programs;
-mod recording;
 mod space;
 mod stats;
 mod steps;
@@ -34,8 +34,8 @@ use crate::options::ReadOptions;
 use crate::source::Source;
 use crate::wire::Fields;
 
+use contents::XPlaneContents;
 use place::PlaneKind;
-use recording::Recording;
 use space::Space;
 
 pub(crate) const FORMAT: Format = Format { name: "xplane", recognises, read, is_fallback: false };
@@ -68,7 +68,7 @@ const REPLACED: &[u8] = b"\xef\xbf\xbd";
 fn read(source: &Source, options: &ReadOptions, progress: &Progress) -> Result<Trace, TraceError> {
     let (bytes, failure) = source.read_all(progress)?;
     let space = Space::read(&bytes);
-    let mut recording = Recording::new(&bytes, &space, options.census);
+    let mut recording = XPlaneContents::new(&bytes, &space, options.census);
     for (number, plane) in space.planes.iter().enumerate() {
         match PlaneKind::of(&plane.name) {
             PlaneKind::Host => host::read_plane(&mut recording, number, plane),

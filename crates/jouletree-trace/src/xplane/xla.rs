@@ -6,8 +6,8 @@ use jouletree_model::{Event, Nanos, Step};
 
 use crate::interner::Interner;
 
+use super::contents::{XPlaneContents, run};
 use super::ops::Slot;
-use super::recording::{Recording, run};
 use super::space::{EventName, Plane};
 use super::stats::{RawEvent, Stat, StatValue};
 use super::steps::Run;
@@ -124,7 +124,7 @@ impl XlaStats {
     /// Adds the run of an instruction, in as many pieces as its time has parts. The pieces fill it without a gap.
     pub(super) fn add_runs<'a>(
         &self,
-        recording: &mut Recording<'a>,
+        recording: &mut XPlaneContents<'a>,
         plane: &Plane<'a>,
         number: usize,
         found: &XlaRun<'a>,
@@ -175,7 +175,7 @@ impl XlaRun<'_> {
     }
 }
 
-impl<'a> Recording<'a> {
+impl<'a> XPlaneContents<'a> {
     /// Where the time of a compiled function goes of whose instructions nothing is told.
     pub(super) fn whole(&mut self) -> Vec<(Slot, f64)> {
         if self.instructions.whole.is_empty() {

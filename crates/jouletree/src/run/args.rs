@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use jouletree_model::Nanos;
 
 use crate::carbon::CarbonArgs;
-use crate::live::LiveArgs;
+use crate::live_args::LiveArgs;
 use crate::reader_args::ReaderArgs;
 
 use super::stable::StableArgs;

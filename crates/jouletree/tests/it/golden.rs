@@ -158,7 +158,7 @@ fn counts_are_those_expected() {
     assert!(traces >= 9, "only {traces} traces");
 }
 
-/// The energies of the operations of a device, by what tells them apart.
+/// The energies of the operations of a device, by what distinguishes them.
 fn energies_on<'a>(result: &'a Value, device: &str) -> BTreeMap<[&'a str; 4], f64> {
     let mut energies = BTreeMap::new();
     for op in list(result, "ops").iter().filter(|op| op["device"] == device) {
