@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     class Measured(Generic[P, R]):
         """A function whose calls are windows."""
 
-        #: What the last call that has ended took; ``None`` before, and where nobody measures.
+        #: The energy of the last call that has ended; ``None`` before, and without a recorder.
         measurement: Optional[Measurement]
 
         def __call__(self, *arguments: P.args, **named: P.kwargs) -> R: ...

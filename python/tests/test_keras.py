@@ -278,14 +278,14 @@ def test_the_callback_measures_outside_of_a_run(tmp_path):
     jouletree.begin_window = lambda name, quiet=False: name
     jouletree.end_window = lambda window: collections.namedtuple("Measured", "joules")(8.0)
     print(model.fit(x, y, verbose=0, callbacks=[EnergyCallback()]).history["energy_j"])
-    # Where there is no command, training goes on without joules, and that is said.
+    # Where there is no command, training goes on without joules, and a warning says why.
     jouletree.begin_window, jouletree.end_window = real
     os.environ["JOULETREE_BINARY"] = "nowhere"
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         logs = model.fit(x, y, verbose=0, callbacks=[EnergyCallback()]).history
-    told = [str(warning.message) for warning in said if "jouletree" in str(warning.message)]
-    print(sorted(logs), len(told), "not measured" in told[0])
+    messages = [str(warning.message) for warning in said if "jouletree" in str(warning.message)]
+    print(sorted(logs), len(messages), "not measured" in messages[0])
     """
     found = run(tmp_path, "import os\n" + textwrap.dedent(program), level="none")
     assert found.done.returncode == 0, found.done.stderr

@@ -362,13 +362,13 @@ def test_the_package_runs_the_command(world: World) -> None:
 
 @needs_binary
 def test_a_measurement_shown_is_fetched(world):
-    told = world.run("""
+    result = world.run("""
     with jouletree.window("<a> & b") as w:
         busy(0.1)
     tell(text=repr(w.measurement), html=w.measurement._repr_html_(), joules=w.measurement.joules)
     """)
-    assert "not fetched" not in told["text"] and " J (estimated" in told["text"]
-    html = told["html"]
+    assert "not fetched" not in result["text"] and " J (estimated" in result["text"]
+    html = result["html"]
     assert "&lt;a&gt; &amp; b" in html and "<a>" not in html
     # A bar for each device, with the interval as a line over it.
     assert html.count("<svg") == html.count("<path") >= 1 and "95 % interval" in html
@@ -401,7 +401,7 @@ def test_a_run_folder_comes_as_frames(world):
     run = world.folder / "accounted"
     command = [BINARY, "account", sample / "timeline-5.json.gz", "--power", sample / "power.csv", "-o", run]
     subprocess.run(command, check=True, capture_output=True, env=world.environment)
-    told = world.run(f"""
+    result = world.run(f"""
     sys.modules["pandas"] = None  # lists of dictionaries, whether it is installed or not
     run = jouletree.load({str(run)!r})
     layers, ops = run.layers(), run.ops()
@@ -417,12 +417,12 @@ def test_a_run_folder_comes_as_frames(world):
             wrong.append(type(error).__name__)
     tell(layers=layers, ops=ops, power=power, wrong=wrong, text=repr(run))
     """)
-    whole, layers = told["layers"][0], {row["path"]: row for row in told["layers"]}
+    whole, layers = result["layers"][0], {row["path"]: row for row in result["layers"]}
     assert whole["depth"] == 0 and layers["bert/encoder"]["depth"] == 2
-    assert sum(row["energy_j"] for row in told["ops"]) == pytest.approx(whole["energy_j"])
+    assert sum(row["energy_j"] for row in result["ops"]) == pytest.approx(whole["energy_j"])
     assert sum(whole[f"{name}_j"] for name in ("forward", "backward", "optimizer")) == pytest.approx(whole["energy_j"])
-    assert told["wrong"] == ["FileNotFoundError", "ValueError"]
-    if isinstance(told["power"], str):
-        assert "pip install pyarrow" in told["power"]
+    assert result["wrong"] == ["FileNotFoundError", "ValueError"]
+    if isinstance(result["power"], str):
+        assert "pip install pyarrow" in result["power"]
     else:
-        assert all(row["watts"] > 0 and row["end_ns"] > row["start_ns"] for row in told["power"])
+        assert all(row["watts"] > 0 and row["end_ns"] > row["start_ns"] for row in result["power"])

@@ -213,7 +213,7 @@ fn a_diagram_shows_one_pass_without_small_parts() {
             found.into_iter().find(|(words, ..)| *words == name).expect("the layer").1.top()
         })
         .collect();
-    assert!(heights.is_sorted_by(|above, below| above < below), "layers stand in their order: {heights:?}");
+    assert!(heights.is_sorted_by(|above, below| above < below), "layers are in their order: {heights:?}");
 }
 
 #[test]
