@@ -87,7 +87,7 @@ class Functions:
         self._names: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
         self._labels = Labels()
         version = str(tensorflow.__version__).split(".")[:2]
-        #: Whether profiles tell of what XLA has compiled; before 2.16 they do not.
+        #: Whether profiles contain what XLA has compiled; before 2.16 they do not.
         self._tells_instructions = [int(part) for part in version if part.isdigit()] >= [2, 16]
         #: Steps that are counted once their window is written, by phase and function.
         self._waiting: dict[tuple[str, str], int] = {}
