@@ -113,7 +113,7 @@ class CarbonTracker:
             # Not CarbonTracker's words, so that its parser takes the prediction that was asked for.
             self._predict(f"Predicted consumption for {self.epochs} epoch(s), now from {_ENOUGH}:")
         if self.epoch_counter == self.monitor_epochs:
-            self._tell_actual()
+            self._print_actual()
             self._end()
 
     @harmless
@@ -127,7 +127,7 @@ class CarbonTracker:
             self.epoch_counter -= 1
         self._logs.note(f"Training was interrupted before all {self.monitor_epochs} epochs were monitored.")
         if self._done:
-            self._tell_actual()
+            self._print_actual()
         self._end()
 
     @harmless
@@ -196,7 +196,7 @@ class CarbonTracker:
             int(prediction.get("warm_up_epochs") or 0),
         )
 
-    def _tell_actual(self) -> None:
+    def _print_actual(self) -> None:
         answer = self._ask(predicting=False)
         if answer is None:
             return

@@ -150,9 +150,9 @@ class BaseEmissionsTracker:
         #: Whether `start` was called. A tracker of tasks alone counts while there are tasks.
         self._was_started = False
         self._has_ended = False
-        self._is_telling = False
+        self._is_sending = False
         self._is_to_stop = False
-        self._was_told: Optional[EmissionsData] = None
+        self._last_sent: Optional[EmissionsData] = None
 
     @harmless
     def start(self) -> None:
@@ -218,7 +218,7 @@ class BaseEmissionsTracker:
         """Ends it and writes what was counted: kilograms of CO2 equivalent, ``None`` where no place is known."""
         if not self._is_under_way():
             return self.final_emissions
-        if self._is_telling:
+        if self._is_sending:
             # A handler of signals, or another thread, while a result is sent: that must come to its end.
             self._is_to_stop = True
             return None
@@ -301,7 +301,7 @@ class BaseEmissionsTracker:
         if data is None:
             return None
         if self._settings.handlers:
-            self._tell_handlers(data)
+            self._notify_handlers(data)
         return data
 
     def _stop_if_wanted(self) -> None:
@@ -312,12 +312,12 @@ class BaseEmissionsTracker:
         self, meter: Meter, files: list[dict[str, Any]], task: Optional[dict[str, str]] = None
     ) -> Optional[EmissionsData]:
         """What a meter has seen, which files get, too; ``None`` where unknown."""
-        self._is_telling = True
+        self._is_sending = True
         try:
             machine = meter.machine()
             return self._asked(meter.read().only(self._settings.counts), files, task, machine)
         finally:
-            self._is_telling = False
+            self._is_sending = False
 
     def _asked(
         self, reading: Reading, files: list[dict[str, Any]], task: Optional[dict[str, str]], machine: dict[str, Any]
@@ -338,15 +338,15 @@ class BaseEmissionsTracker:
             warn_once(_NO_PLACE)
         return EmissionsData.of_row(answer["row"])
 
-    def _tell_handlers(self, data: EmissionsData) -> None:
+    def _notify_handlers(self, data: EmissionsData) -> None:
         import dataclasses
 
         from .._emissions_data import TaskEmissionsData
 
         delta = dataclasses.replace(data)
-        if self._was_told is not None:
-            delta.compute_delta_emission(self._was_told)
-        self._was_told = data
+        if self._last_sent is not None:
+            delta.compute_delta_emission(self._last_sent)
+        self._last_sent = data
         results = ((task.task_name, task.emissions_data) for task in self._tasks.values())
         tasks = [TaskEmissionsData.of_task(name, data) for name, data in results if data is not None]
         for handler in self._settings.handlers:
