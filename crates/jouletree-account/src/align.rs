@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use jouletree_model::{
     Device, DeviceEnergy, EnergySeries, Footprint, Joules, Kind, Lane, MeteredSeries, Nanos, OpEnergy, OpId,
-    PartCharge, PowerSpan, StageEnergy, Step, StepEnergy, TimeRange, Timeline, Trace, Warning,
+    PartCharge, PowerSpan, Semantics, StageEnergy, Step, StepEnergy, TimeRange, Timeline, Trace, Warning,
 };
 
 use crate::Attribution;
@@ -19,31 +19,6 @@ use crate::parts::{Cut, part_energies};
 use crate::self_time::{SelfTime, active_time};
 use crate::sweep::{Spans, sweep};
 use crate::tally::{Charged, StepTally, Tally};
-
-/// The meaning of "active at an instant".
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Semantics {
-    /// Half-open intervals of nanoseconds; the innermost event of each lane is active.
-    #[default]
-    Exact,
-    /// Algorithm 2 of the Smaragdine paper as printed: whole microseconds, end included, a set of operations.
-    Paper,
-}
-
-impl Semantics {
-    /// Its name in manifests and on command lines.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Semantics::Exact => "exact",
-            Semantics::Paper => "paper",
-        }
-    }
-
-    /// The semantics that a manifest names; anything else is exact.
-    pub fn named(name: &str) -> Semantics {
-        if name == Semantics::Paper.as_str() { Semantics::Paper } else { Semantics::Exact }
-    }
-}
 
 /// The energy of one device and how it came to be known.
 #[derive(Debug, Clone, Copy)]
@@ -59,7 +34,7 @@ pub struct Metered<'a> {
 impl<'a> Metered<'a> {
     /// The devices among what meters counted. A domain is a part of its device and adds nothing to it.
     pub fn devices(power: &'a [MeteredSeries]) -> Vec<Metered<'a>> {
-        let devices = power.iter().filter(|metered| metered.domain.is_none());
+        let devices = power.iter().filter(|metered| metered.is_whole());
         let metered = |metered: &'a MeteredSeries| Metered {
             device: &metered.device,
             kind: metered.kind,
@@ -371,17 +346,17 @@ impl<'a, P: Policy> Work<'a, P> {
                 (Some(&on_grid), tally)
             }
         };
-        let (measured, kind) = (series.map(EnergySeries::total), metered.map(|(kind, ..)| kind));
+        let (total, kind) = (series.map(EnergySeries::total), metered.map(|(kind, ..)| kind));
         let spans: Vec<PowerSpan> = series.into_iter().flat_map(EnergySeries::spans).collect();
         let unknown = unknown_ranges(&spans, stage);
         let uncovered = unknown.iter().flat_map(|range| lanes.iter().map(|lane| active_time(lane, *range)));
         let inside = series.map_or(Joules::ZERO, |series| series.within(recorded).total());
         let balance = DeviceEnergy {
             device: device.clone(),
-            measured,
+            total,
             attributed: tally.attributed(),
             unattributed: tally.unattributed,
-            outside_trace: Joules((measured.unwrap_or(Joules::ZERO) - inside).0.max(0.0)),
+            outside_trace: Joules((total.unwrap_or(Joules::ZERO) - inside).0.max(0.0)),
             kind,
             busy: tally.busy,
             metered: spans.iter().map(|span| span.range.duration()).fold(Nanos(0), |a, b| a + b),
@@ -544,7 +519,7 @@ impl DeviceAccount {
     /// What the user should know about it.
     fn warning(&self) -> Option<Warning> {
         let DeviceAccount { balance, events, is_shared, .. } = self;
-        let message = if balance.measured.is_none() {
+        let message = if balance.total.is_none() {
             format!("{events} events and no power: their energy is not known")
         } else if *events == 0 {
             format!("power and no events: all of its {} is unattributed", balance.unattributed)
@@ -601,7 +576,7 @@ fn sum_of_stages(stages: &[StageEnergy]) -> Vec<DeviceEnergy> {
     let mut sum = stages.next().map(|stage| stage.devices.clone()).unwrap_or_default();
     for stage in stages {
         for (whole, part) in sum.iter_mut().zip(&stage.devices) {
-            whole.measured = whole.measured.zip(part.measured).map(|(whole, part)| whole + part);
+            whole.total = whole.total.zip(part.total).map(|(whole, part)| whole + part);
             whole.attributed += part.attributed;
             whole.unattributed += part.unattributed;
             whole.outside_trace += part.outside_trace;

@@ -19,11 +19,12 @@ mod sweep;
 mod tally;
 
 pub use activity::{Activity, activity};
-pub use align::{AccountError, Metered, Semantics, account, account_by, account_with, on_host_of, tally_device};
+pub use align::{AccountError, Metered, account, account_by, account_with, on_host_of, tally_device};
 pub use attribution::{Attribution, UnknownAttribution};
 pub use charges::{Charge, ChargeVisitor, charge_events, charge_events_by, charge_events_with};
 pub use energy_index::EnergyIndex;
-pub use rules::{Rule, RuleError, energy_series};
+pub use jouletree_model::{Rule, Semantics};
+pub use rules::{RuleError, energy_series, rule_for_unit};
 pub use tally::{OpTally, StepTally, Tally};
 
 mod blocks;

@@ -175,7 +175,7 @@ mod tests {
         let mut footprint = Footprint::default();
         footprint.devices.push(DeviceEnergy {
             device: Device::new(DeviceClass::Gpu, 1),
-            measured: None,
+            total: None,
             attributed: Joules(2.0),
             unattributed: Joules::ZERO,
             outside_trace: Joules::ZERO,

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use jouletree_host::whole;
 use serde::{Deserialize, Serialize};
 
 use crate::{Intensity, Location, Origin};
@@ -148,12 +149,7 @@ fn read(file: &Path) -> Kept {
 
 /// Keeps it, as a whole or not at all. Who cannot keep it asks again.
 fn write(file: &Path, kept: &Kept) {
-    let partial = file.with_extension(format!("{}.partial", std::process::id()));
-    let folder = file.parent().unwrap_or(Path::new("."));
-    let written = fs::create_dir_all(folder)
-        .and_then(|()| fs::write(&partial, serde_json::to_vec(kept).unwrap_or_default()))
-        .and_then(|()| fs::rename(&partial, file));
-    if written.is_err() {
-        let _ = fs::remove_file(&partial);
+    if fs::create_dir_all(whole::folder_of(file)).is_ok() {
+        let _ = whole::write(file, &serde_json::to_vec(kept).unwrap_or_default());
     }
 }

@@ -1,4 +1,4 @@
-//! This machine: its clocks, where its files are, and when its processes began.
+//! This machine: its clocks, where its files are, files that are written whole, and when its processes began.
 //!
 //! The little that reading a run folder and reading sensors have in common; it knows neither.
 
@@ -6,6 +6,7 @@ mod clock;
 mod process;
 mod roots;
 mod throttle;
+pub mod whole;
 
 pub use clock::{Now, process_time};
 pub use process::{ProcessLine, began, is_gone, number};

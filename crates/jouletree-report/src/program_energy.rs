@@ -6,7 +6,7 @@ use jouletree_account::EnergyIndex;
 use jouletree_model::{
     DeviceClass, DeviceEnergy, Footprint, Joules, Kind, Pass, Program, ProgramSpan, SpanKind, TimeRange, Timeline,
 };
-use jouletree_run::{EnergyOf, MeteredSeries, accounted};
+use jouletree_run::{MeteredSeries, Scope, accounted};
 use serde::Serialize;
 
 /// A program and the energy of its process tree over time.
@@ -30,19 +30,23 @@ pub struct PhaseRow {
     /// How many processes took such steps at the same time.
     pub processes: usize,
     /// What all of them used.
-    pub energy_j: f64,
+    #[serde(rename = "energy_j")]
+    pub energy: Joules,
     /// What one of them used on average.
-    pub step_j: f64,
+    #[serde(rename = "step_j")]
+    pub step: Joules,
     /// How many samples they worked on, if all say.
     pub samples: Option<u64>,
     /// What one sample took on average.
-    pub sample_j: Option<f64>,
+    #[serde(rename = "sample_j")]
+    pub sample: Option<Joules>,
     /// How long they took.
     pub seconds: f64,
     /// The kind of the energy.
     pub kind: Option<Kind>,
     /// What those used whose operations were recorded.
-    pub recorded_j: f64,
+    #[serde(rename = "recorded_j")]
+    pub recorded_energy: Joules,
     /// By how much the energy of all of them is more than that; `None` when none was recorded.
     pub factor: Option<f64>,
 }
@@ -55,9 +59,11 @@ pub struct WindowRow {
     /// How many windows have this name.
     pub count: usize,
     /// What all of them used.
-    pub energy_j: f64,
+    #[serde(rename = "energy_j")]
+    pub energy: Joules,
     /// What one of them used on average.
-    pub mean_j: f64,
+    #[serde(rename = "mean_j")]
+    pub mean: Joules,
     /// How long they took.
     pub seconds: f64,
     /// The kind of the energy.
@@ -70,25 +76,30 @@ pub struct StageRow {
     /// Its name.
     pub stage: String,
     /// What the devices used while it lasted.
-    pub energy_j: f64,
+    #[serde(rename = "energy_j")]
+    pub energy: Joules,
     /// What the forward pass used.
-    pub forward_j: f64,
+    #[serde(rename = "forward_j")]
+    pub forward: Joules,
     /// What the backward pass used.
-    pub backward_j: f64,
+    #[serde(rename = "backward_j")]
+    pub backward: Joules,
     /// What the optimiser used.
-    pub optimizer_j: f64,
+    #[serde(rename = "optimizer_j")]
+    pub optimizer: Joules,
     /// What no operation was charged with.
-    pub unattributed_j: f64,
+    #[serde(rename = "unattributed_j")]
+    pub unattributed: Joules,
 }
 
 impl<'a> ProgramEnergy<'a> {
     /// The program's own record, and the power that was recorded meanwhile.
     pub fn new(program: &'a Program, power: Vec<MeteredSeries>) -> ProgramEnergy<'a> {
-        let power = accounted(power, EnergyOf::Tree);
+        let power = accounted(power, Scope::Tree);
         // A meter at the plug sees what the others see, unless it is alone.
         let is_machine = |series: &MeteredSeries| series.device.class() == DeviceClass::Machine;
         let is_alone = power.iter().all(is_machine);
-        let is_part = |series: &&MeteredSeries| series.domain.is_none() && (is_alone || !is_machine(series));
+        let is_part = |series: &&MeteredSeries| series.is_whole() && (is_alone || !is_machine(series));
         let kind = power.iter().filter(is_part).map(|series| series.kind).max();
         let energy = power.iter().filter(is_part).map(|series| EnergyIndex::from(&series.series)).collect();
         ProgramEnergy { program, energy, kind }
@@ -108,23 +119,23 @@ impl<'a> ProgramEnergy<'a> {
             let counts = Counts::of(&spans);
             let samples =
                 spans.iter().map(|span| span.samples).sum::<Option<u64>>().filter(|samples| *samples > 0);
-            let recorded_j = self.within(&recorded).0;
-            let energy_j = recorded_j + self.within(&unrecorded).0;
-            let factor = energy_j / recorded_j;
+            let recorded_energy = self.within(&recorded);
+            let energy = recorded_energy + self.within(&unrecorded);
+            let factor = energy.0 / recorded_energy.0;
             PhaseRow {
                 phase: phase.into(),
                 function: function.into(),
                 steps: counts.steps,
                 recorded: counts.recorded,
                 processes: counts.processes,
-                energy_j,
-                step_j: energy_j / counts.steps.max(1) as f64,
+                energy,
+                step: Joules(energy.0 / counts.steps.max(1) as f64),
                 samples,
-                sample_j: samples.map(|samples| energy_j / samples as f64),
+                sample: samples.map(|samples| Joules(energy.0 / samples as f64)),
                 seconds: seconds(&recorded) + seconds(&unrecorded),
                 kind: self.kind,
-                recorded_j,
-                factor: (recorded_j > 0.0 && factor.is_finite()).then_some(factor),
+                recorded_energy,
+                factor: (recorded_energy.0 > 0.0 && factor.is_finite()).then_some(factor),
             }
         };
         let mut groups: Vec<(&str, &str, Vec<&ProgramSpan>)> = Vec::new();
@@ -146,8 +157,8 @@ impl<'a> ProgramEnergy<'a> {
         let row = |(window, spans): (Box<str>, Vec<&ProgramSpan>)| {
             let energy: Joules = spans.iter().map(|span| self.within(&[span.range])).sum();
             let time = spans.iter().map(|span| span.range.duration().seconds()).sum();
-            let (count, mean_j) = (spans.len(), energy.0 / spans.len() as f64);
-            WindowRow { window, count, energy_j: energy.0, mean_j, seconds: time, kind: self.kind }
+            let (count, mean) = (spans.len(), Joules(energy.0 / spans.len() as f64));
+            WindowRow { window, count, energy, mean, seconds: time, kind: self.kind }
         };
         self.by_name(&[SpanKind::Window, SpanKind::Compilation]).into_iter().map(row).collect()
     }
@@ -171,23 +182,23 @@ impl<'a> ProgramEnergy<'a> {
 /// What each stage used.
 pub fn stages(footprint: &Footprint) -> Vec<StageRow> {
     let row = |(number, stage): (usize, &jouletree_model::StageEnergy)| {
-        let pass = |pass: Pass| -> f64 {
+        let pass = |pass: Pass| -> Joules {
             let charged = footprint.energies.iter().filter(|charged| charged.stage == number);
             let charged =
                 charged.filter(|charged| footprint.ops.get(charged.op).is_some_and(|op| op.pass == pass));
-            charged.map(|charged| charged.energy.0).sum()
+            charged.map(|charged| charged.energy).sum()
         };
-        let sum = |of: fn(&DeviceEnergy) -> Joules| -> f64 {
+        let sum = |of: fn(&DeviceEnergy) -> Joules| -> Joules {
             let parts = stage.devices.iter().filter(|device| device.device.class() != DeviceClass::Machine);
-            parts.map(|device| of(device).0).sum()
+            parts.map(of).sum()
         };
         StageRow {
             stage: if stage.name.is_empty() { "(before the first)".to_owned() } else { stage.name.to_string() },
-            energy_j: sum(|device| device.measured.unwrap_or(Joules::ZERO)),
-            forward_j: pass(Pass::Forward),
-            backward_j: pass(Pass::Backward),
-            optimizer_j: pass(Pass::Optimizer),
-            unattributed_j: sum(|device| device.unattributed),
+            energy: sum(|device| device.total.unwrap_or(Joules::ZERO)),
+            forward: pass(Pass::Forward),
+            backward: pass(Pass::Backward),
+            optimizer: pass(Pass::Optimizer),
+            unattributed: sum(|device| device.unattributed),
         }
     };
     footprint.stages.iter().enumerate().map(row).collect()

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use jouletree_host::whole::WholeError;
 use parquet::errors::ParquetError;
 
 use crate::PowerError;
@@ -105,6 +106,15 @@ pub enum RunError {
     /// A power file that cannot be used.
     #[error(transparent)]
     Power(#[from] PowerError),
+}
+
+impl From<WholeError> for RunError {
+    fn from(error: WholeError) -> RunError {
+        match error {
+            WholeError::NoName(path) | WholeError::Exists(path) => RunError::Exists(path),
+            WholeError::Io { path, action, source } => RunError::Io { path, action, source },
+        }
+    }
 }
 
 impl RunError {

@@ -105,13 +105,6 @@ impl Counter {
         self.behind = Nanos(0);
     }
 
-    /// The longest time between two readings after which the energy between them is certainly known; `None` when
-    /// any is. Half of it is a good interval for a counter that is not watched.
-    pub fn longest_gap(&self) -> Option<Nanos> {
-        let seconds = (self.range? as f64 - self.tolerance()) / (self.most_watts * 1e6);
-        Some(Nanos((seconds * 1e9) as i64) - self.slack)
-    }
-
     fn between(&self, time: Nanos, previous: u64, raw: u64) -> Result<u64, Implausible> {
         let most = self.most_watts * (time.max(Nanos(0)) + self.slack).seconds() * 1e6 + self.tolerance();
         let went_back = raw < previous;

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use jouletree_account::{AccountError, Attribution, Metered, Rule, Semantics, account_by, on_host_of};
-use jouletree_model::{Footprint, MeteredSeries, Nanos, Trace};
-use jouletree_run::{Accounting, EnergyOf, RunContents, RunError, RunFolder};
+use jouletree_model::{Footprint, MeteredSeries, Nanos, Origin, PolicyName, Trace};
+use jouletree_run::{Accounting, RunContents, RunError, RunFolder, Scope};
 use tracing::info;
 
 /// How operations and power become a footprint.
@@ -19,7 +19,7 @@ pub struct Method {
     /// What "active at an instant" means.
     pub semantics: Semantics,
     /// Whose energy is accounted.
-    pub energy: EnergyOf,
+    pub energy: Scope,
     /// How operations share energy.
     pub attribution: Attribution,
 }
@@ -31,7 +31,7 @@ impl Method {
             rule: Some(Rule::Counter),
             hold: None,
             semantics: Semantics::Exact,
-            energy: EnergyOf::Tree,
+            energy: Scope::Tree,
             attribution,
         }
     }
@@ -41,10 +41,11 @@ impl Method {
         Accounting {
             command: std::env::args().collect(),
             power,
-            rule: self.rule.map_or("by unit", Rule::as_str).to_owned(),
-            semantics: self.semantics.as_str().to_owned(),
+            origin: Origin::Accounted,
+            rule: self.rule,
+            semantics: self.semantics,
             energy: self.energy,
-            attribution: Some(self.attribution.to_string()),
+            attribution: PolicyName::from(self.attribution.as_str()),
             hold_ms: self.hold.map(|hold| hold.0 as f64 / 1e6),
         }
     }

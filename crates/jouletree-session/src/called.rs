@@ -154,13 +154,22 @@ pub fn sources(run: &Path) -> HashMap<String, String> {
     for entry in fs::read_dir(run.join(PATCHED)).into_iter().flatten().flatten() {
         let path = entry.path();
         let Some(patched) = path.to_str().and_then(|path| path.strip_suffix(".path")) else { continue };
-        let original =
-            read_file(Path::new(patched)).ok().and_then(|text| jouletree_patch::unpatched_script(&text).ok());
+        let original = read_file(Path::new(patched)).ok().and_then(|text| unpatched(&text));
         if let (Some(file), Some(original)) = (text(&path), original) {
             sources.insert(file, String::from_utf8_lossy(&original).into_owned());
         }
     }
     sources
+}
+
+#[cfg(feature = "patch")]
+fn unpatched(text: &[u8]) -> Option<Vec<u8>> {
+    jouletree_patch::unpatched_script(text).ok()
+}
+
+#[cfg(not(feature = "patch"))]
+fn unpatched(_text: &[u8]) -> Option<Vec<u8>> {
+    None
 }
 
 fn text(path: &Path) -> Option<String> {

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use jouletree_host::whole;
 use jouletree_model::{ModelTree, Process, Program, Step, TimeRange, Trace, Warning, redacted};
 use jouletree_run::read_file;
 use jouletree_trace::{
@@ -61,8 +62,8 @@ pub fn redact_commands(folder: &Path) {
             continue;
         }
         about.command = command;
-        let written = serde_json::to_vec(&about).map_err(Into::into).and_then(|text| fs::write(&path, text));
-        if written.is_err() {
+        let text = serde_json::to_vec(&about).ok();
+        if !text.is_some_and(|text| whole::write(&path, &text).is_ok()) {
             let _ = fs::remove_file(&path);
         }
     }

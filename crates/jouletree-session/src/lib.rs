@@ -21,6 +21,7 @@ pub mod private_folder;
 pub mod reader;
 pub mod recording;
 pub mod signals;
+pub mod timings;
 pub mod top;
 pub mod trusted;
 pub mod unfollowed;

@@ -9,7 +9,6 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use jouletree_model::Joules;
 use jouletree_predict::profile::Calibration;
 use serde::Serialize;
 
@@ -168,10 +167,10 @@ fn page(calibration: &Calibration) -> Page {
         for node in tree.nodes.iter().filter(|node| node.same_as.is_none()) {
             let alike = tree.nodes.iter().filter(|other| other.same_as.as_ref() == Some(&node.path)).count();
             let path = if node.path.is_empty() { "(model)" } else { node.path.as_str() };
-            let spread = if node.energy_j > 0.0 { 100.0 * node.sd_j / node.energy_j } else { 0.0 };
+            let spread = if node.energy.0 > 0.0 { 100.0 * node.deviation.0 / node.energy.0 } else { 0.0 };
             table.row(vec![
                 Cell::from(path),
-                Joules(node.energy_j).to_string().into(),
+                node.energy.to_string().into(),
                 format!("{spread:.1} %").into(),
                 milliseconds(node.seconds).into(),
                 node.calls.to_string().into(),

@@ -76,6 +76,7 @@ pub enum Command {
     /// Predict the energy of every node of a model before it runs
     #[command(after_help = crate::predict::EXAMPLES)]
     Predict(crate::predict::PredictArgs),
+    #[cfg(feature = "patch")]
     /// Instrument the library calls of a Python program
     #[command(after_help = crate::patch::EXAMPLES)]
     Patch(crate::patch::PatchArgs),
@@ -88,6 +89,7 @@ pub enum Command {
     /// Run a program unchanged and account its energy by layer and operation
     #[command(after_help = crate::run::EXAMPLES)]
     Run(RunArgs),
+    #[cfg(feature = "serve")]
     /// Serve a local page that estimates energy, carbon and cost of hardware
     #[command(after_help = crate::serve::EXAMPLES)]
     Serve(crate::serve::ServeArgs),

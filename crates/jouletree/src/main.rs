@@ -42,7 +42,7 @@ mod meter_args;
 mod monitor;
 mod named_model;
 mod numbers;
-mod partial;
+#[cfg(feature = "patch")]
 mod patch;
 mod predict;
 mod program;
@@ -54,11 +54,11 @@ mod recorded_json;
 mod report;
 mod rows;
 mod run;
+#[cfg(feature = "serve")]
 mod serve;
 mod show;
 mod steps;
 mod tables;
-mod timings;
 mod top;
 mod tradeoff;
 mod train;
@@ -107,10 +107,12 @@ fn main() -> ExitCode {
         Command::Inspect(arguments) => inspect::run(&arguments).map(ExitCode::from),
         Command::Monitor(arguments) => monitor::run(&arguments),
         Command::Predict(arguments) => predict::run(&arguments).map(ExitCode::from),
+        #[cfg(feature = "patch")]
         Command::Patch(arguments) => patch::run(&arguments).map(ExitCode::from),
         Command::Record(arguments) => record::run(&arguments),
         Command::Report(arguments) => report::run(&arguments).map(ExitCode::from),
         Command::Run(arguments) => run::run(&arguments),
+        #[cfg(feature = "serve")]
         Command::Serve(arguments) => serve::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Show(arguments) => show::run(&arguments).map(ExitCode::from),
         Command::Top(arguments) => top::run(&arguments).map(ExitCode::from),

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use jiff::Timestamp;
-use jouletree_model::{Interval, Joules, Kind, Nanos, Spread};
+use jouletree_model::{Interval, Joules, Kind, LEVEL, Nanos, Spread};
 use jouletree_run::{Balance, Exit, Recording, RunError, RunFolder};
 
 use crate::cell::Cell;
@@ -91,7 +91,7 @@ fn devices(recording: &Recording) -> Columns {
     let are_even = recording.balance.iter().filter_map(Balance::spread).all(Spread::is_even);
     let bounds = |balance: &Balance| match balance.spread().filter(|_| are_even) {
         Some(spread) => spread.to_string(),
-        None => Interval { low: balance.low, high: balance.high }.to_string(),
+        None => Interval::<LEVEL> { low: balance.low, high: balance.high }.to_string(),
     };
     for balance in &recording.balance {
         let name = match &balance.domain {

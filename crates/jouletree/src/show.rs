@@ -79,7 +79,7 @@ pub fn run_report(run: &RunFolder, footprint: &Footprint, power: Vec<MeteredSeri
     if !footprint.energies.is_empty() {
         let (tef, _) = chosen(footprint, &view);
         page.title(format!("by layer{}", program::recorded_words(&phases)));
-        page.table(tree(&t2e(&tef, &[]), &numbers, &view));
+        page.table(tree(&t2e(&tef, &[]).predicted(&footprint.intervals), &numbers, &view));
         let ranked = ranked(&tef, &view);
         page.title(format!("top {} operations", ranked.len()));
         page.table(tables::operations(&tef, &ranked, &numbers));
@@ -137,7 +137,7 @@ pub fn view(footprint: &Footprint, spreads: &Spreads, by: By, view: &ViewArgs) -
     };
     let (tef, edges) = chosen(footprint, view);
     let operations = ranked(&tef, view);
-    let bounded = || t2e(&tef, &edges).bounded(spreads);
+    let bounded = || t2e(&tef, &edges).bounded(spreads).predicted(&footprint.intervals);
     if let Some(look) = look(view.format) {
         return Ok(page(footprint, spreads, &tef, by, view)?.written(look));
     }
@@ -165,7 +165,7 @@ fn page(footprint: &Footprint, spreads: &Spreads, tef: &Tef, by: By, view: &View
     let numbers = Numbers::of(footprint, spreads);
     let mut page = Page::default();
     match by {
-        By::Layer => page.table(tree(&t2e(tef, &[]), &numbers, view)),
+        By::Layer => page.table(tree(&t2e(tef, &[]).predicted(&footprint.intervals), &numbers, view)),
         By::Op => page.table(tables::operations(tef, &ranked(tef, view), &numbers)),
         By::Pass => page.table(tables::passes(tef, &numbers)),
         By::Device => page.table(tables::devices(footprint, &numbers)),

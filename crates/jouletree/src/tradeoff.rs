@@ -1,10 +1,10 @@
 //! `jouletree tradeoff`: accuracy against energy of several models, and which of them to take.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
+use jouletree_host::whole;
 use jouletree_model::{Interval, Joules, Kind};
 use jouletree_predict::tradeoff::{
     Candidate, MILLION, Standing, Tariff, best_under, cheapest_reaching, front, read_models, standings,
@@ -17,7 +17,6 @@ use crate::cli::Format;
 use crate::columns::{Columns, Keep};
 use crate::numbers::{energy_cell, kind_cell};
 use crate::page::{Look, Page};
-use crate::partial::Partial;
 use crate::show::look;
 use crate::{Outcome, json, print, tables};
 
@@ -210,12 +209,7 @@ fn draw(models: &[Candidate], standings: &[Standing], arguments: &TradeoffArgs, 
     };
     let points: Vec<TradeoffPoint> = models.iter().zip(standings).map(point).collect();
     let Some(figure) = tradeoff(&points, arguments.budget.map(Joules), arguments.target) else { return Ok(()) };
-    let partial = Partial::beside(path)?;
-    partial
-        .file()
-        .write_all(&figure.bytes(format)?)
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    partial.become_whole(path)?;
+    whole::write(path, &figure.bytes(format)?)?;
     writeln_stderr!("jouletree: wrote {}", path.display());
     Ok(())
 }

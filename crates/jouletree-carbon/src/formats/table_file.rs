@@ -5,6 +5,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use jouletree_host::whole::PartialFile;
+
 use super::Cell;
 
 /// What is done with a row whose run has one already.
@@ -142,17 +144,10 @@ fn replace_end(file: &mut File, end: u64, text: &str) -> io::Result<()> {
 fn replace_whole(path: &Path, old: &File, text: &str) -> io::Result<()> {
     // Of a link, what it leads to is replaced, and the link stays.
     let path = &std::fs::canonicalize(path)?;
-    let partial = path.with_extension(format!("{}.partial", std::process::id()));
-    let written = File::create_new(&partial).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.set_permissions(old.metadata()?.permissions())?;
-        file.sync_all()
-    });
-    let written = written.and_then(|()| std::fs::rename(&partial, path));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&partial);
-    }
-    written
+    let partial = PartialFile::beside(path).map_err(io::Error::from)?;
+    partial.write(text.as_bytes()).map_err(io::Error::from)?;
+    partial.file().set_permissions(old.metadata()?.permissions())?;
+    partial.become_whole().map_err(io::Error::from)
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use jouletree_model::sampling::{GpuShare, GpuUse, ShareBasis};
 use nvml_wrapper::Device;
 use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
-use nvml_wrapper::enums::device::UsedGpuMemory;
 use nvml_wrapper::error::NvmlError;
 
 use super::gpu::Gpu;
@@ -48,19 +47,6 @@ impl Gpu {
             return Ok(Some(GpuShare { share: 1.0, basis: ShareBasis::Alone }));
         }
         share_by_utilisation(&device, pids)
-    }
-
-    /// The GPU memory that processes hold, in bytes, as far as it is reported.
-    pub fn memory_of(&self, pids: &HashSet<u32>) -> Result<Option<u64>, ReadError> {
-        let Some(running) = supported(self.library.device(self.index)?.running_compute_processes())? else {
-            return Ok(None);
-        };
-        let ours = running.iter().filter(|process| pids.contains(&process.pid));
-        let used = ours.filter_map(|process| match process.used_gpu_memory {
-            UsedGpuMemory::Used(bytes) => Some(bytes),
-            UsedGpuMemory::Unavailable => None,
-        });
-        Ok(used.reduce(u64::saturating_add))
     }
 }
 

@@ -28,7 +28,7 @@ mod tree;
 mod tree_regressor;
 
 pub use adam::Adam;
-pub use conformal::{Interval, LevelQuantiles};
+pub use conformal::LevelQuantiles;
 pub use error::IreneError;
 pub use evaluate::{EvaluationOptions, EvaluationRow, Method, evaluate, evaluate_watched};
 pub use features::FeatureSet;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use jouletree_model::{Joules, Kind, Pass, Warning};
+use jouletree_model::{Joules, Kind, Pass, Warning, Watts};
 use serde::{Deserialize, Serialize};
 
 use super::predicted::Predicted;
@@ -43,7 +43,8 @@ pub struct DeviceConstants {
     pub device: String,
     /// Its power while nothing runs, where that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub standby_w: Option<f64>,
+    #[serde(rename = "standby_w")]
+    pub standby: Option<Watts>,
 }
 
 /// One tree behind a profile.

@@ -80,7 +80,7 @@ fn children_and_glue_are_the_node_and_either_table_is_the_whole() {
     let footprint = as_footprint(std::slice::from_ref(&predicted), "host/cpu:0".parse::<Device>().unwrap());
     let device = &footprint.devices[0];
     assert!((device.attributed.0 / total - 1.0).abs() < 1e-12);
-    assert_eq!((device.measured, device.kind), (Some(device.attributed), Some(Kind::Predicted)));
+    assert_eq!((device.total, device.kind), (Some(device.attributed), Some(Kind::Predicted)));
 }
 
 #[test]

@@ -13,7 +13,7 @@ pub fn cost(record: &Record, power: Option<&[MeteredSeries]>) -> Option<f64> {
     let (energy, start, end) = (record.impact().energy, record.start, record.end);
     let used = |from: Nanos, until: Nanos| -> f64 {
         let range = TimeRange { start: from, end: until };
-        let wholes = power.unwrap_or_default().iter().filter(|metered| metered.domain.is_none());
+        let wholes = power.unwrap_or_default().iter().filter(|metered| metered.is_whole());
         wholes
             .flat_map(|metered| metered.series.spans_within(range))
             .map(|span| span.power.0 * span.range.duration().seconds())

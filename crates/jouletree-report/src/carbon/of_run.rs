@@ -6,7 +6,7 @@ use jouletree_carbon::formats::{ClassEnergy, Machine, Parts, Record};
 use jouletree_carbon::settings::{Key, Settings};
 use jouletree_carbon::{Context, Embodied, memory};
 use jouletree_model::{DeviceClass, DeviceEnergy, Joules, Kind, Nanos, Warning};
-use jouletree_run::{Balance, EnergyOf, HostFacts, Recording, Resources, RunError, RunFolder};
+use jouletree_run::{Balance, HostFacts, Recording, Resources, RunError, RunFolder, Scope};
 use uuid::Uuid;
 
 use super::CarbonError;
@@ -14,34 +14,22 @@ use super::CarbonError;
 /// Bytes of what trackers call a gigabyte.
 const GIB: f64 = (1_u64 << 30) as f64;
 
-/// Whose energy counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// All that devices used.
-    Machine,
-    /// What the process tree used.
-    Process,
+/// Whose energy counts, as CodeCarbon calls it.
+pub fn tracking_mode(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Device => "machine",
+        Scope::Tree => "process",
+    }
 }
 
-impl Scope {
-    /// As CodeCarbon calls it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Scope::Machine => "machine",
-            Scope::Process => "process",
-        }
-    }
-
-    /// What settings say; by default the program's part, where there is a program.
-    pub fn of(settings: &Settings, has_program: bool) -> Result<Scope, jouletree_carbon::settings::SettingsError> {
-        let scope = |text: &str| match text {
-            "machine" => Some(Scope::Machine),
-            "process" => Some(Scope::Process),
-            _ => None,
-        };
-        let chosen = settings.parsed(Key::TrackingMode, "machine or process", scope)?;
-        Ok(chosen.unwrap_or(if has_program { Scope::Process } else { Scope::Machine }))
-    }
+/// Whose energy counts by the settings; by default the program's part, where there is a program.
+pub fn scope_of(
+    settings: &Settings,
+    has_program: bool,
+) -> Result<Scope, jouletree_carbon::settings::SettingsError> {
+    let scope = |text: &str| [Scope::Device, Scope::Tree].into_iter().find(|scope| tracking_mode(*scope) == text);
+    let set = settings.parsed(Key::TrackingMode, "machine or process", scope)?;
+    Ok(set.unwrap_or(if has_program { Scope::Tree } else { Scope::Device }))
 }
 
 /// A run as trackers see it.
@@ -55,10 +43,10 @@ pub fn record(
     let recording = manifest.recording.as_ref();
     // Who accounted all that devices used does not want the program's part now.
     let has_program = match (&manifest.accounting, recording) {
-        (Some(accounting), _) => accounting.energy == EnergyOf::Tree,
+        (Some(accounting), _) => accounting.energy == Scope::Tree,
         (None, recording) => recording.is_some_and(|recording| recording.pid.is_some()),
     };
-    let scope = Scope::of(settings, has_program)?;
+    let scope = scope_of(settings, has_program)?;
     let (start, end) = match recording {
         Some(recording) => (Nanos(recording.began_ns), Nanos(recording.began_ns) + Nanos(recording.duration_ns)),
         None => times_of(run)?,
@@ -99,7 +87,7 @@ impl Counted {
             start,
             end,
             parts,
-            tracking_mode: scope.as_str().to_owned(),
+            tracking_mode: tracking_mode(scope).to_owned(),
             machine,
             context,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -146,7 +134,7 @@ pub fn charged(
     users: Option<(Joules, Joules)>,
     scope: Scope,
 ) -> ClassEnergy {
-    let (Scope::Process, Some((ours, unknown))) = (scope, users) else { return whole };
+    let (Scope::Tree, Some((ours, unknown))) = (scope, users) else { return whole };
     let part = |joules: Joules| match whole.energy.0 > 0.0 {
         true => (joules.0 / whole.energy.0).min(1.0),
         false => 1.0,
@@ -162,8 +150,7 @@ pub fn charged(
 
 /// What was accounted from files, or predicted: the energy of devices, without bounds.
 pub fn of_devices(devices: &[DeviceEnergy]) -> Parts {
-    let metered =
-        devices.iter().filter_map(|device| Some((device.device.class(), device.measured?, device.kind?)));
+    let metered = devices.iter().filter_map(|device| Some((device.device.class(), device.total?, device.kind?)));
     sum(metered.map(|(class, energy, kind)| (class, ClassEnergy { energy, low: energy, high: energy, kind })))
 }
 

@@ -6,7 +6,7 @@ use jouletree_carbon::formats::{Machine, Record};
 use jouletree_carbon::settings::Settings;
 use jouletree_carbon::{Context, Impact, Intensity, Location};
 use jouletree_model::{Joules, Kind, Warning};
-use jouletree_run::{EnergyOf, RunError, RunFolder, accounted};
+use jouletree_run::{RunError, RunFolder, Scope, accounted};
 use serde::Serialize;
 
 use super::CardError;
@@ -26,8 +26,10 @@ pub struct Card {
     pub energy_j: Option<Summary>,
     pub time_s: Option<Summary>,
     pub carbon_g: Option<Summary>,
-    pub low_j: f64,
-    pub high_j: f64,
+    #[serde(rename = "low_j")]
+    pub low: Joules,
+    #[serde(rename = "high_j")]
+    pub high: Joules,
     pub carbon: Carbon,
     pub co2_eq_emissions: Option<Emissions>,
     pub phases: Vec<PhaseRow>,
@@ -50,9 +52,12 @@ pub struct RunRow {
     /// Arguments of its command line that other runs do not share.
     pub arguments: BTreeMap<String, String>,
     pub duration_s: f64,
-    pub energy_j: f64,
-    pub low_j: f64,
-    pub high_j: f64,
+    #[serde(rename = "energy_j")]
+    pub energy: Joules,
+    #[serde(rename = "low_j")]
+    pub low: Joules,
+    #[serde(rename = "high_j")]
+    pub high: Joules,
     pub kind: Option<Kind>,
     pub carbon_g: Option<f64>,
 }
@@ -94,7 +99,8 @@ pub struct Emissions {
 #[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct StageSum {
     pub stage: String,
-    pub energy_j: f64,
+    #[serde(rename = "energy_j")]
+    pub energy: Joules,
 }
 
 /// Runs that share the value of an argument that others do not have.
@@ -114,9 +120,11 @@ pub struct Sensitivity {
 pub struct LayerRow {
     pub path: String,
     pub is_own: bool,
-    pub energy_j: f64,
+    #[serde(rename = "energy_j")]
+    pub energy: Joules,
     /// The standard deviation over runs.
-    pub deviation_j: Option<f64>,
+    #[serde(rename = "deviation_j")]
+    pub deviation: Option<Joules>,
     /// The part of what all layers used.
     pub share: f64,
 }
@@ -152,7 +160,7 @@ pub fn gather(
     let mut costs = Vec::new();
     for folder in &folders {
         let record = of_run::record(folder, settings, context.clone(), &mut warnings)?;
-        let scope = if record.tracking_mode == "process" { EnergyOf::Tree } else { EnergyOf::Device };
+        let scope = if record.tracking_mode == "process" { Scope::Tree } else { Scope::Device };
         costs.push(cost(&record, Some(&accounted(folder.read_power()?, scope))));
         records.push(record);
     }
@@ -186,11 +194,11 @@ pub fn gather(
     Ok(Card {
         title: study.title.clone(),
         kind: runs.iter().filter_map(|run| run.kind).max(),
-        energy_j: values(|run| run.energy_j),
+        energy_j: values(|run| run.energy.0),
         time_s: values(|run| run.duration_s),
         carbon_g: grams.and_then(|grams| Summary::of(&grams)),
-        low_j: runs.iter().map(|run| run.low_j).sum(),
-        high_j: runs.iter().map(|run| run.high_j).sum(),
+        low: runs.iter().map(|run| run.low).sum(),
+        high: runs.iter().map(|run| run.high).sum(),
         carbon,
         co2_eq_emissions,
         phases,
@@ -217,9 +225,9 @@ impl RunRow {
             run_id: record.run_id.clone(),
             arguments: arguments.map(|(name, value)| (name.clone(), value.clone())).collect(),
             duration_s: record.seconds(),
-            energy_j: impact.it_energy.0,
-            low_j: low.0,
-            high_j: high.0,
+            energy: impact.it_energy,
+            low,
+            high,
             kind: record.parts.kind(),
             carbon_g: impact.carbon_g,
         }
@@ -263,9 +271,9 @@ fn phases(folders: &[RunFolder]) -> Result<Vec<PhaseRow>, CardError> {
                 Some(sum) => {
                     sum.steps += row.steps;
                     sum.recorded += row.recorded;
-                    sum.recorded_j += row.recorded_j;
+                    sum.recorded_energy += row.recorded_energy;
                     sum.processes = sum.processes.max(row.processes);
-                    sum.energy_j += row.energy_j;
+                    sum.energy += row.energy;
                     sum.seconds += row.seconds;
                     sum.samples = sum.samples.zip(row.samples).map(|(one, other)| one + other);
                     sum.kind = sum.kind.max(row.kind);
@@ -274,9 +282,10 @@ fn phases(folders: &[RunFolder]) -> Result<Vec<PhaseRow>, CardError> {
         }
     }
     for sum in &mut sums {
-        sum.factor = (sum.recorded_j > 0.0).then(|| sum.energy_j / sum.recorded_j);
-        sum.step_j = sum.energy_j / sum.steps.max(1) as f64;
-        sum.sample_j = sum.samples.filter(|samples| *samples > 0).map(|samples| sum.energy_j / samples as f64);
+        sum.factor = (sum.recorded_energy.0 > 0.0).then(|| sum.energy.0 / sum.recorded_energy.0);
+        sum.step = Joules(sum.energy.0 / sum.steps.max(1) as f64);
+        sum.sample =
+            sum.samples.filter(|samples| *samples > 0).map(|samples| Joules(sum.energy.0 / samples as f64));
     }
     Ok(sums)
 }
@@ -290,10 +299,10 @@ fn stage_sums(folders: &[RunFolder]) -> Result<Vec<StageSum>, CardError> {
             Err(RunError::OnlyRecorded(_)) => continue,
             Err(error) => return Err(error.into()),
         };
-        for StageRow { stage, energy_j, .. } in stages(&footprint) {
+        for StageRow { stage, energy, .. } in stages(&footprint) {
             match sums.iter_mut().find(|sum| sum.stage == stage) {
-                Some(sum) => sum.energy_j += energy_j,
-                None => sums.push(StageSum { stage, energy_j }),
+                Some(sum) => sum.energy += energy,
+                None => sums.push(StageSum { stage, energy }),
             }
         }
     }
@@ -313,7 +322,7 @@ fn sensitivity(runs: &[RunRow], differing: &[String]) -> Vec<Sensitivity> {
                 argument: argument.clone(),
                 value: value.cloned(),
                 runs: with.len(),
-                energy_j: summary(|run| run.energy_j),
+                energy_j: summary(|run| run.energy.0),
                 time_s: summary(|run| run.duration_s),
             });
         }
@@ -325,10 +334,10 @@ fn layer_rows(study: &Study) -> Vec<LayerRow> {
     let whole = study.tree.energy.0;
     let row = |layer: super::layers::Layer| LayerRow {
         share: if whole > 0.0 { layer.energy.0 / whole } else { 0.0 },
-        deviation_j: study.deviation_of(&layer.path).filter(|_| !layer.is_own).map(|deviation| deviation.0),
+        deviation: study.deviation_of(&layer.path).filter(|_| !layer.is_own),
         path: layer.path,
         is_own: layer.is_own,
-        energy_j: layer.energy.0,
+        energy: layer.energy,
     };
     layers(&study.tree).into_iter().map(row).collect()
 }

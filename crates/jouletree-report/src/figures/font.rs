@@ -2,14 +2,12 @@
 //!
 //! The font has neither kerning nor ligatures, so that a text is as wide as its characters together, wherever it is drawn.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
-use resvg::usvg::fontdb::Database;
 use ttf_parser::Face;
 
-static FONT: &[u8] = include_bytes!("../../fonts/DejaVuSansCondensed.ttf");
-/// The name by which the font asks to be called.
-const FAMILY: &str = "DejaVu Sans";
+/// The file of the font.
+pub static FONT: &[u8] = include_bytes!("../../fonts/DejaVuSansCondensed.ttf");
 /// Replaces a character that the font does not have.
 const UNKNOWN: char = '\u{fffd}';
 /// Replaces what was left out.
@@ -25,17 +23,6 @@ pub const CAP: f64 = 0.73;
 pub const LINE: f64 = 1.24;
 
 static FACE: LazyLock<Option<Face<'static>>> = LazyLock::new(|| Face::parse(FONT, 0).ok());
-static DATABASE: LazyLock<Arc<Database>> = LazyLock::new(|| {
-    let mut database = Database::new();
-    database.load_font_data(FONT.to_vec());
-    database.set_sans_serif_family(FAMILY);
-    Arc::new(database)
-});
-
-/// The font, for those who draw.
-pub fn database() -> Arc<Database> {
-    DATABASE.clone()
-}
 
 /// A text with only what the font has, on one line.
 pub fn printable(text: &str) -> String {

@@ -151,6 +151,8 @@ impl Study {
         let tef = mean(&tefs);
         let edges = flow(known.iter().map(|run| &run.footprint.model));
         let tree = t2e(&tef, &edges);
+        // Of several runs the deviation says how sure a mean is.
+        let tree = if known.len() == 1 { tree.predicted(&first.footprint.intervals) } else { tree };
         let folding = Folding::of(&tef);
         let folded: Vec<Tef> = tefs.iter().map(|tef| folding.tef(tef)).collect();
         let (top_energy, top_power) = spread::tops(&folded, TOP);

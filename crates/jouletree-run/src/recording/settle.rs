@@ -6,13 +6,14 @@
 use std::fs;
 use std::path::Path;
 
+use jouletree_host::whole::move_files;
 use jouletree_model::sampling::{Anchor, Anchors, GpuSample, Mono, ResourceSample, ShareSample, What};
 use jouletree_model::{Nanos, Warning};
 
 use super::meters::{Metered, write_power};
 use super::tables::{Tabled, write_table};
 use super::{Balance, Clocks, IncidentRecord, Recording};
-use crate::folder::{MANIFEST, POWER, RunFolder, sync_folder};
+use crate::folder::{MANIFEST, POWER, RunFolder};
 use crate::journal::{
     BatchRow, EndingRecord, HEADER, IncidentRow, JOURNAL, RecordingHeader, SensorRecord, StreamIn, lock,
 };
@@ -96,20 +97,14 @@ pub(crate) fn settle(run: &Path) -> Result<RunFolder, RunError> {
     replace_json(&journal.join(MANIFEST), &manifest)?;
     // The journal goes only for what can be read.
     Manifest::read(&journal.join(MANIFEST))?;
-    tables.push(MANIFEST);
     become_whole(run, &tables)
 }
 
 /// Moves the finished files to their place, the manifest last: with it the folder is a run.
-fn become_whole(run: &Path, files: &[&str]) -> Result<RunFolder, RunError> {
+fn become_whole(run: &Path, tables: &[&str]) -> Result<RunFolder, RunError> {
     let journal = run.join(JOURNAL);
-    sync_folder(&journal)?;
-    for name in files {
-        let whole = run.join(name);
-        fs::rename(journal.join(name), &whole)
-            .map_err(RunError::io(&whole, "rename the finished file to this"))?;
-        sync_folder(run)?;
-    }
+    move_files(&journal, run, tables)?;
+    move_files(&journal, run, &[MANIFEST])?;
     clear_journal(run);
     RunFolder::open_whole(run)
 }

@@ -8,7 +8,7 @@ use jouletree_model::sampling::{Anchor, Anchors, Batch, Incident, Mono, SensorIn
 use jouletree_model::{DeviceClass, EnergySeries, Joules, Nanos};
 use jouletree_run::{JournalWriter, PowerInput, RunError, RunFolder, read_power, recover};
 use jouletree_series::ongoing::OngoingEnergy;
-use jouletree_series::share::{Increment, Policy, Split, split};
+use jouletree_series::share::{Increment, Split, split};
 use jouletree_series::{SeriesBuilder, Windows};
 use proptest::prelude::*;
 use recordings::*;
@@ -51,7 +51,7 @@ fn direct_parts(info: &SensorInfo, series: &EnergySeries, batches: &[Batch], beg
     });
     let increments: Vec<Increment> = increments.collect();
     let mut sum = Split::default();
-    for part in split(&increments, &shares(info, batches), info.device.index(), Policy::Capacity) {
+    for part in split(&increments, &shares(info, batches), info.device.index()) {
         sum.ours += part.ours;
         sum.others += part.others;
         sum.idle += part.idle;

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use jouletree_model::sampling::SensorInfo;
-use jouletree_run::{Exit, OURS, Recording, RunError, RunFolder, recover};
+use jouletree_run::{Exit, Recording, RunError, RunFolder, Scope, recover};
 
 use recordings::*;
 
@@ -31,12 +31,15 @@ fn journal(folder: &Path, seed: u64, tenths: u64, every: usize) -> (Vec<SensorIn
 fn assert_part_of(part: &RunFolder, whole: &RunFolder, what: &str) {
     let points = whole.read_power().unwrap();
     for metered in part.read_power().unwrap() {
-        let full = points.iter().find(|m| m.device == metered.device && m.domain == metered.domain).unwrap();
+        let full = points
+            .iter()
+            .find(|m| m.device == metered.device && m.domain == metered.domain && m.scope == metered.scope)
+            .unwrap();
         let (some, all): (Vec<_>, Vec<_>) = (metered.series.points().collect(), full.series.points().collect());
         assert!(some.len() <= all.len(), "{what}");
-        if metered.domain.as_deref() == Some(OURS) {
+        if metered.scope == Scope::Tree {
             // What the tree used follows from shares, and without them a GPU is taken to work for it alone.
-            let device = points.iter().find(|m| m.device == metered.device && m.domain.is_none()).unwrap();
+            let device = points.iter().find(|m| m.device == metered.device && m.is_whole()).unwrap();
             assert!(metered.series.total().0 <= device.series.total().0 * (1.0 + 1e-12), "{what}");
             continue;
         }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use jouletree_model::sampling::{Mono, ShareSample};
 use jouletree_model::{Joules, Nanos, Watts};
-use jouletree_series::share::{Increment, Policy, Split, split};
+use jouletree_series::share::{Increment, Split, split};
 
 /// One socket.
 #[derive(Debug)]
@@ -118,7 +118,7 @@ impl CpuSocket {
 
     fn cut(&mut self, ready: usize) {
         let increments: Vec<Increment> = self.waiting.drain(..ready).collect();
-        let parts = split(&increments, &self.shares, self.number, Policy::Capacity);
+        let parts = split(&increments, &self.shares, self.number);
         for (increment, part) in increments.into_iter().zip(parts) {
             self.to_hand_out += part.ours;
             self.sum.ours += part.ours;

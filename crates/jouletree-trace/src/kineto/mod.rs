@@ -8,6 +8,7 @@ mod device;
 mod scopes;
 mod walk;
 
+#[cfg(feature = "nsys")]
 pub(crate) use scopes::EVALUATE;
 
 use jouletree_model::Trace;

@@ -15,11 +15,11 @@ use jouletree_carbon::settings::{Key, Layer, Settings, Sources};
 use jouletree_carbon::{Context, Epoch, Equivalents, Factors, Impact, Intensity, forecast};
 use jouletree_host::Roots;
 use jouletree_model::{Device, DeviceClass, Joules, Kind, Nanos, Warning};
-use jouletree_run::HostFacts;
+use jouletree_run::{HostFacts, Scope};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::of_run::{Counted, Scope, charged, gpu_model, machine, sum};
+use super::of_run::{Counted, charged, gpu_model, machine, scope_of, sum};
 use super::{emissions_csv, side};
 use crate::{cache, json, print};
 
@@ -176,9 +176,9 @@ fn answer(request: &Request) -> Answer {
     let (context, problems) = Context::resolve_what_can_be(&settings, cache::folder().as_deref());
     warnings.extend(problems);
     warnings.extend(context.warnings.clone());
-    let scope = Scope::of(&settings, false).unwrap_or_else(|error| {
+    let scope = scope_of(&settings, false).unwrap_or_else(|error| {
         warnings.push(error.to_string());
-        Scope::Machine
+        Scope::Device
     });
     let record = record(request, &settings, context, scope, &mut warnings);
     let row = codecarbon::row(&record, request.machine.into());

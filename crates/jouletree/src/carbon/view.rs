@@ -9,7 +9,7 @@ use jouletree_carbon::amounts::{LITRES, amount, grams, kilowatt_hours, significa
 use jouletree_carbon::formats::Record;
 use jouletree_carbon::{Equivalents, Factors, Impact, Intensity, sci};
 use jouletree_model::{Joules, Kind, Warning};
-use jouletree_run::{EnergyOf, RunError, accounted};
+use jouletree_run::{RunError, Scope, accounted};
 use serde::Serialize;
 
 use super::of_run::{self, embodied_g};
@@ -106,7 +106,7 @@ pub fn run(arguments: &CarbonCommand) -> Result<Outcome> {
     let context = arguments.carbon.context()?;
     let mut warnings = Vec::new();
     let record = of_run::record(&run, &settings, context, &mut warnings)?;
-    let scope = if record.tracking_mode == "process" { EnergyOf::Tree } else { EnergyOf::Device };
+    let scope = if record.tracking_mode == "process" { Scope::Tree } else { Scope::Device };
     let power = accounted(run.read_power()?, scope);
     let accounting = run.manifest().accounting.as_ref();
     let layers = match run.read_footprint() {

@@ -2,16 +2,15 @@
 
 mod written;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
+use jouletree_host::whole;
 use jouletree_report::card::gather;
 use jouletree_run::RunFolder;
 
 use crate::carbon::{CarbonArgs, WHERE};
-use crate::partial::Partial;
 use crate::{Outcome, json, print, print_warnings, run};
 
 pub const EXAMPLES: &str = "\
@@ -77,9 +76,7 @@ pub fn run(arguments: &CardArgs) -> Result<Outcome> {
 }
 
 fn keep(output: &Path, text: &str) -> Result<()> {
-    let partial = Partial::beside(output)?;
-    partial.file().write_all(text.as_bytes()).with_context(|| format!("cannot write {}", output.display()))?;
-    partial.become_whole(output)?;
+    whole::write(output, text.as_bytes())?;
     writeln_stderr!("jouletree: wrote {}", output.display());
     Ok(())
 }

@@ -58,7 +58,7 @@ fn page(card: &Card) -> Page {
         page.title("Stages");
         let mut table = Columns::new(&["stage", "energy"]).names(0);
         for stage in &card.stages {
-            table.row(vec![stage.stage.clone(), Joules(stage.energy_j).to_string()]);
+            table.row(vec![stage.stage.clone(), stage.energy.to_string()]);
         }
         page.table(table);
     }
@@ -92,7 +92,7 @@ fn totals(card: &Card) -> Columns {
         let mut table = Columns::new(&["quantity", "amount", "95 %"]).left(0);
         let one = |summary: Option<Summary>| summary.map(|summary| summary.total).unwrap_or_default();
         table.row(vec!["time".to_owned(), seconds(one(card.time_s)), String::new()]);
-        let interval = interval(card.low_j, card.high_j, &|joules| Joules(joules).to_string());
+        let interval = interval(card.low.0, card.high.0, &|joules| Joules(joules).to_string());
         table.row(vec!["energy".to_owned(), Joules(one(card.energy_j)).to_string(), interval]);
         let grams = card.carbon.carbon_g.map_or("unknown".to_owned(), carbon::grams);
         let ends = card.carbon.carbon_low_g.zip(card.carbon.carbon_high_g);
@@ -159,8 +159,8 @@ fn run_table(card: &Card) -> Columns {
             run.run.clone(),
             arguments.join(", "),
             seconds(run.duration_s),
-            Joules(run.energy_j).to_string(),
-            interval(run.low_j, run.high_j, &|joules| Joules(joules).to_string()),
+            run.energy.to_string(),
+            interval(run.low.0, run.high.0, &|joules| Joules(joules).to_string()),
             run.carbon_g.map_or("unknown".to_owned(), carbon::grams),
         ]);
     }
@@ -185,27 +185,26 @@ fn sensitivity_table(rows: &[Sensitivity]) -> Columns {
 }
 
 fn layer_table(layers: &[LayerRow]) -> Columns {
-    let has_deviation = layers.iter().any(|layer| layer.deviation_j.is_some());
+    let has_deviation = layers.iter().any(|layer| layer.deviation.is_some());
     let table = Columns::new(&["layer", "energy", "deviation", "share"]).shorten(0, Keep::End);
     let mut table = if has_deviation { table } else { table.without(&[2]) };
-    let mut row = |path: String, energy: f64, deviation: Option<f64>, share: f64| {
-        let deviation = deviation.map(|joules| Joules(joules).to_string()).unwrap_or_default();
-        table.row(vec![
-            Cell::from(path),
-            Joules(energy).to_string().into(),
-            deviation.into(),
-            percent(share).into(),
-        ]);
+    let mut row = |path: String, energy: Joules, deviation: Option<Joules>, share: f64| {
+        let deviation = deviation.map(|deviation| deviation.to_string()).unwrap_or_default();
+        table.row(vec![Cell::from(path), energy.to_string().into(), deviation.into(), percent(share).into()]);
     };
     for layer in layers.iter().take(LAYERS) {
         let own = if layer.is_own { " (itself)" } else { "" };
         let path = if layer.path.is_empty() { "(model)" } else { &layer.path };
-        row(format!("{path}{own}"), layer.energy_j, layer.deviation_j, layer.share);
+        row(format!("{path}{own}"), layer.energy, layer.deviation, layer.share);
     }
     let others = layers.get(LAYERS..).unwrap_or_default();
     if !others.is_empty() {
-        let sum = |of: fn(&LayerRow) -> f64| others.iter().map(of).sum();
-        row(format!("({} others)", others.len()), sum(|layer| layer.energy_j), None, sum(|layer| layer.share));
+        row(
+            format!("({} others)", others.len()),
+            others.iter().map(|layer| layer.energy).sum(),
+            None,
+            others.iter().map(|layer| layer.share).sum(),
+        );
     }
     table
 }

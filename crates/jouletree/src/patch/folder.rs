@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use jouletree_host::whole::PartialFolder;
 use jouletree_patch::{Options, Patched, Project};
 
 use super::sites::Listing;
@@ -37,7 +38,7 @@ pub fn run(arguments: &PatchArgs, undo: bool) -> Result<()> {
         if undo && file == Path::new(TABLE) {
             continue;
         }
-        let (old, new) = (from.join(file), partial.path.join(file));
+        let (old, new) = (from.join(file), partial.path().join(file));
         if let Some(parent) = new.parent() {
             fs::create_dir_all(parent)
                 .with_context(|| format!("{}: cannot create the folder", parent.display()))?;
@@ -49,11 +50,11 @@ pub fn run(arguments: &PatchArgs, undo: bool) -> Result<()> {
         }
     }
     if !undo {
-        let table = partial.path.join(TABLE);
+        let table = partial.path().join(TABLE);
         fs::write(&table, listing.json()?)
             .with_context(|| format!("{}: cannot write the file", table.display()))?;
     }
-    partial.become_whole(&output)?;
+    partial.become_whole()?;
     print(&if undo { format!("the original is {}\n", output.display()) } else { listing.summary(&output) })
 }
 
@@ -197,32 +198,4 @@ fn refuse_inside(from: &Path, output: &Path) -> Result<()> {
         bail!("{}: lies inside of the folder that is patched; name one outside of it with -o", output.display());
     }
     Ok(())
-}
-
-/// A folder under a temporary name; removed unless it becomes the one that is wanted.
-struct PartialFolder {
-    path: PathBuf,
-}
-
-impl PartialFolder {
-    fn beside(path: &Path) -> Result<PartialFolder> {
-        let name = path.file_name().with_context(|| format!("{}: not the name of a folder", path.display()))?;
-        let partial = path.with_file_name(format!(".{}.partial-{}", name.to_string_lossy(), std::process::id()));
-        fs::create_dir(&partial).with_context(|| {
-            format!("{}: cannot create the folder; is the one around it there?", path.display())
-        })?;
-        Ok(PartialFolder { path: partial })
-    }
-
-    fn become_whole(self, path: &Path) -> Result<()> {
-        fs::rename(&self.path, path)
-            .with_context(|| format!("{}: cannot rename the finished folder", path.display()))
-    }
-}
-
-impl Drop for PartialFolder {
-    fn drop(&mut self) {
-        // After the renaming there is nothing of this name. A failure here must not hide the error that led here.
-        let _ = fs::remove_dir_all(&self.path);
-    }
 }

@@ -10,6 +10,7 @@ use jouletree_report::warnings;
 use jouletree_run::RunFolder;
 use jouletree_session::finish;
 use jouletree_session::gather::redact_commands;
+use jouletree_session::timings::Timings;
 use jouletree_trace::Progress;
 
 use super::{Level, RunArgs, shown};
@@ -21,7 +22,8 @@ use crate::{carbon, print_warnings, report, show};
 
 /// Accounts a run, keeps the result in its folder, and says what it is.
 pub fn account(run: &RunFolder, arguments: &RunArgs, intensity: Option<&Intensity>) -> Result<()> {
-    let finished = finish::finish(run, arguments.attribution, bar)?;
+    let mut timings = Timings::start();
+    let finished = finish::finish(run, arguments.attribution, &mut timings, bar)?;
     let (run, footprint) = (&finished.run, &finished.accounted.footprint);
     let traces = run.path().join(finish::TRACES);
     if arguments.keep_traces {
@@ -36,6 +38,7 @@ pub fn account(run: &RunFolder, arguments: &RunArgs, intensity: Option<&Intensit
     }
     // A page that cannot be written now can be made later, by `report`.
     let reported = report::write_for(run, footprint, &finished.power, &finished.accounted.trace);
+    timings.stage("report", None);
     if let Err(error) = &reported {
         writeln_stderr!("warning: there is no report: {error:#}");
     }
@@ -77,6 +80,10 @@ pub fn account(run: &RunFolder, arguments: &RunArgs, intensity: Option<&Intensit
         writeln_stderr!("kept in {path}; more with: jouletree {more}");
     }
     print_warnings(&warnings(run));
+    if arguments.timings {
+        timings.stage("print", None);
+        write_stderr!("{timings}");
+    }
     Ok(())
 }
 

@@ -36,6 +36,9 @@ const ESTIMATED_WHOLE: Nanos = Nanos(100_000_000);
 
 /// Runs the command.
 pub fn run(arguments: &RunArgs) -> Result<ExitCode> {
+    if cfg!(not(feature = "patch")) && arguments.levels.contains(&Level::Call) {
+        bail!("this build records no calls; build jouletree with its feature `patch`");
+    }
     let limits = arguments.stable.limits();
     if limits.is_some() && arguments.called().is_empty() {
         bail!("--stable holds recorded calls back, and no calls are recorded; add --level call");

@@ -36,4 +36,5 @@ mod show;
 mod terminal;
 mod top;
 mod tradeoff;
+mod version1;
 mod windows;

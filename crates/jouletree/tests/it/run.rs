@@ -97,8 +97,12 @@ fn ours(manifest: &Value) -> f64 {
 #[test]
 fn a_program_is_accounted_to_its_layers() {
     let place = Workspace::new();
-    let ran = place.ran(&["--level", "module", "--steps", "2..4"], LAYERS);
+    let ran = place.ran(&["--level", "module", "--steps", "2..4", "--timings"], LAYERS);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for stage in ["power", "read", "align", "keep", "report", "print"] {
+        let line = ran.stderr.lines().find(|line| line.starts_with(stage) && line.contains(" ms"));
+        assert!(line.is_some(), "{stage} is not in {}", ran.stderr);
+    }
     assert_eq!(ran.stdout, "", "what jouletree says goes to standard error");
     let words =
         ["by layer", "layer_1", "by pass", "backward", "3 of 6 train steps", "the monitor itself", "kept in run"];
@@ -150,9 +154,8 @@ fn a_program_is_accounted_to_its_layers() {
     assert!(place.path("run").join("spans.parquet").exists());
     // The page was made from memory; from the folder it is the same.
     let page = fs::read_to_string(place.path("run").join("report.html")).unwrap();
-    let again = place.path("again.html");
-    let command = ["report", "run", "-o", "again.html"];
-    ended(jouletree().args(command).current_dir(place.path(".")).output().unwrap()).ok();
+    let (folder, again) = (place.path("run"), place.path("again.html"));
+    ended(jouletree().arg("report").arg(&folder).arg("-o").arg(&again).output().unwrap()).ok();
     assert!(page == fs::read_to_string(&again).unwrap(), "the pages differ: {}", again.display());
 }
 

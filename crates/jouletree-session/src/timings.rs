@@ -1,8 +1,10 @@
-//! How long each stage of a command took.
+//! How long each stage of accounting took.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 /// Stages and their durations, in order.
+#[derive(Debug, Clone)]
 pub struct Timings {
     since: Instant,
     stages: Vec<(&'static str, Duration, Option<String>)>,
@@ -20,12 +22,15 @@ impl Timings {
         self.stages.push((name, now - self.since, note));
         self.since = now;
     }
+}
 
-    /// Writes the stages to standard error.
-    pub fn print(&self) {
+/// A line for each stage.
+impl fmt::Display for Timings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, duration, note) in &self.stages {
             let note = note.as_ref().map(|note| format!("  ({note})")).unwrap_or_default();
-            writeln_stderr!("{name:<10} {:>9.3} ms{note}", duration.as_secs_f64() * 1e3);
+            writeln!(f, "{name:<10} {:>9.3} ms{note}", duration.as_secs_f64() * 1e3)?;
         }
+        Ok(())
     }
 }
