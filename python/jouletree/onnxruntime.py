@@ -358,7 +358,7 @@ class _Adapter:
     def _running_async(self, run: Any, inference: Any, arguments: Any, options: Any) -> Any:
         begun = guarded(self._begin_step, inference)
         if begun is not None:
-            arguments, options = guarded(self._called, begun, arguments, options) or (arguments, options)
+            arguments, options = guarded(self._ending_step, begun, arguments, options) or (arguments, options)
         return run(inference, *arguments, **options)
 
     def _ending_step(self, begun: Any, arguments: Any, options: Any) -> Any:
