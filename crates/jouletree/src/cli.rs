@@ -251,7 +251,7 @@ pub struct RecordArgs {
     /// Exit with status 1 when the recording is not whole, although the command succeeded
     #[arg(long)]
     pub strict: bool,
-    /// Say nothing but errors and warnings
+    /// Only print errors and warnings
     #[arg(short, long)]
     pub quiet: bool,
     #[command(flatten)]
