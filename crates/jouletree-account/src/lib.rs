@@ -40,7 +40,7 @@ mod summarize;
 mod tef;
 mod tree;
 
-pub use flow::{Arrow, TensorEdge, tensor_edges};
+pub use flow::{Arrow, TensorEdge, is_earlier, numbered, tensor_edges};
 pub use paths::components;
 pub use shares::Shares;
 pub use spreads::Spreads;

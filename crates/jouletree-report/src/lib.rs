@@ -25,5 +25,6 @@ pub use program_energy::{PhaseRow, ProgramEnergy, StageRow, WindowRow, stages};
 pub use reaccounted::{AttributionError, footprint_by, recorded_attribution};
 pub use study::{
     DeviceTotal, Moment, PowerTrack, PowerView, Provenance, Ranked, StageTotal, StepView, Study, StudyError,
+    program_name,
 };
 pub use warnings::{lasting_warnings, warnings};

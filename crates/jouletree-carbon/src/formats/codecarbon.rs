@@ -79,7 +79,8 @@ pub fn row(record: &Record, used: Utilization) -> Vec<(&'static str, Cell)> {
         if seconds > 0.0 { joules / seconds } else { 0.0 }
     };
     let energy = |part: Option<ClassEnergy>| Cell::Number(record.kilowatt_hours(part));
-    // Never empty: carbonboard takes it for text.
+    // Never empty: carbonboard takes these for text.
+    let named = |name: &str| Cell::Text(if name.is_empty() { "unknown" } else { name }.to_owned());
     let region = place.grid.map_or_else(|| "unknown".to_owned(), |grid| grid.name.to_lowercase());
     let cells = [
         Cell::Text(local_time(record.end, 'T')),
@@ -97,8 +98,8 @@ pub fn row(record: &Record, used: Utilization) -> Vec<(&'static str, Cell)> {
         energy(parts.ram),
         Cell::Number(impact.energy.kilowatt_hours()),
         Cell::Number(impact.water_l),
-        record.country_name().into(),
-        place.country().map_or(Cell::Empty, |country| country.iso3.as_str().into()),
+        named(record.country_name()),
+        named(place.country().map_or("", |country| country.iso3.as_str())),
         Cell::Text(region),
         place.cloud.map_or(Cell::Empty, |cloud| cloud.provider.into()),
         place.cloud.and_then(|cloud| cloud.region).map_or(Cell::Empty, |region| region.region.as_str().into()),

@@ -15,8 +15,12 @@ pub const WHITE: &str = "#ffffff";
 pub const BAND: &str = "#fbdc9c";
 /// What follows from it.
 pub const TAIL: &str = "#d9e8c8";
-/// A line of power.
+/// A line of power,
 pub const LINE: &str = "#0072b2";
+/// the deviation around it,
+pub const SPREAD: &str = "#cfe3f2";
+/// and the points of it that are pointed out.
+pub const POINT: &str = "#d55e00";
 
 /// The blues, from nothing to everything: red, green, blue.
 const BLUES: [[f64; 3]; 5] = [

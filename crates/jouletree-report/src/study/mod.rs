@@ -22,7 +22,7 @@ use crate::reaccounted::{AttributionError, footprint_by};
 use crate::warnings::warnings;
 
 pub use power::{Moment, PowerTrack, PowerView, StepView};
-pub use provenance::Provenance;
+pub use provenance::{Provenance, program_name};
 pub use spread::Ranked;
 pub use totals::{DeviceTotal, StageTotal};
 
