@@ -283,6 +283,9 @@ class Session:
 
     def end(self) -> None:
         """Writes everything that is left. May be called again."""
+        if os.getpid() != self.pid:
+            # Forked by a library in C, of which Python does not know.
+            self.reborn()
         endings, self._endings = self._endings, []
         for ending in reversed(endings):
             guarded(ending)
