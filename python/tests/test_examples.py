@@ -18,7 +18,10 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("JOULETREE_BINARY")
-pytestmark = pytest.mark.skipif(not BINARY, reason="JOULETREE_BINARY does not name the jouletree command")
+pytestmark = [
+    pytest.mark.skipif(not BINARY, reason="JOULETREE_BINARY does not name the jouletree command"),
+    pytest.mark.alone,
+]
 
 #: Modules that stand beside a program's own layers.
 BESIDE = {"optimizer", "data", "collectives"}

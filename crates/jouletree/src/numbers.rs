@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use jouletree_account::{Shares, Spreads};
-use jouletree_model::{Device, Footprint, Interval, Joules, Kind, Spread};
+use jouletree_account::{EnergyTree, Shares, Spreads, TefEntry};
+use jouletree_model::{Device, Footprint, Interval, Joules, Kind, LEVEL, PREDICTION_LEVEL, Spread};
 
 use crate::cell::Cell;
 use crate::colour;
@@ -11,18 +11,28 @@ use crate::colour;
 /// What is known of the devices behind a footprint.
 pub struct Numbers<'a> {
     kinds: BTreeMap<&'a Device, Kind>,
+    footprint: &'a Footprint,
     spreads: &'a Spreads,
 }
 
 impl<'a> Numbers<'a> {
     pub fn of(footprint: &'a Footprint, spreads: &'a Spreads) -> Numbers<'a> {
         let kinds = footprint.devices.iter().filter_map(|balance| Some((&balance.device, balance.kind?)));
-        Numbers { kinds: kinds.collect(), spreads }
+        Numbers { kinds: kinds.collect(), footprint, spreads }
     }
 
-    /// Whether it is known of any device what its energies may be off by.
+    /// Whether it is known of any energy what it may be off by.
     pub fn have_bounds(&self) -> bool {
-        self.footprint_spreads().next().is_some()
+        self.is_predicted() || self.footprint_spreads().next().is_some()
+    }
+
+    /// The title of the column of intervals: their level.
+    pub fn level(&self) -> &'static str {
+        if self.is_predicted() { prediction_level() } else { "95 %" }
+    }
+
+    fn is_predicted(&self) -> bool {
+        !self.footprint.intervals.is_empty()
     }
 
     /// An energy of a device.
@@ -40,14 +50,35 @@ impl<'a> Numbers<'a> {
         )
     }
 
+    /// The interval of all that a device used.
+    pub fn bounds_of_device(&self, device: &Device, energy: Joules) -> String {
+        match self.footprint.predicted_interval().filter(|_| self.footprint.devices.len() == 1) {
+            Some(interval) => interval.to_string(),
+            None => self.bounds_on(device, energy),
+        }
+    }
+
+    /// The interval of what an operation used.
+    pub fn bounds_of_operation(&self, entry: &TefEntry) -> String {
+        match self.footprint.interval_of(&entry.path, entry.pass, entry.energy) {
+            Some(interval) => interval.to_string(),
+            None => self.bounds_on(&entry.device, entry.energy),
+        }
+    }
+
+    /// The interval of what a layer used.
+    pub fn bounds_of_layer(&self, node: &EnergyTree) -> String {
+        node.predicted.map_or_else(|| self.bounds_across(&node.devices), |interval| interval.to_string())
+    }
+
     /// The 95 % interval of an energy of a device.
-    pub fn bounds_on(&self, device: &Device, energy: Joules) -> String {
+    fn bounds_on(&self, device: &Device, energy: Joules) -> String {
         let spread = self.spreads.get(device);
         self.bounds(spread, spread.map(|spread| spread.around(energy)))
     }
 
     /// The 95 % interval of an energy of several devices.
-    pub fn bounds_across(&self, devices: &Shares<Device>) -> String {
+    fn bounds_across(&self, devices: &Shares<Device>) -> String {
         self.bounds(self.spreads.of(devices), self.spreads.interval(devices))
     }
 
@@ -65,12 +96,12 @@ impl<'a> Numbers<'a> {
                 None => remarks.push((remark, vec![device], *kind)),
             }
         }
-        let told = |(remark, devices, kind): (String, Vec<&Device>, Kind)| {
+        let remark_line = |(remark, devices, kind): (String, Vec<&Device>, Kind)| {
             let devices: Vec<String> = devices.into_iter().map(Device::to_string).collect();
             let words = Cell::from(format!("{}: {remark}", devices.join(", ")));
             words.styled(colour::of_kind(colour::quiet(), Some(kind)))
         };
-        remarks.into_iter().map(told).collect()
+        remarks.into_iter().map(remark_line).collect()
     }
 
     /// One form for a whole column.
@@ -85,6 +116,12 @@ impl<'a> Numbers<'a> {
     fn footprint_spreads(&self) -> impl Iterator<Item = Spread> {
         self.kinds.keys().filter_map(|device| self.spreads.get(device))
     }
+}
+
+/// The title of a column of intervals of predictions.
+pub const fn prediction_level() -> &'static str {
+    const { assert!(LEVEL == 95 && PREDICTION_LEVEL == 90) };
+    "90 %"
 }
 
 /// An energy, so that its kind is seen, and its weight where it is a share of a whole.

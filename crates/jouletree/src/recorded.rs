@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use jiff::Timestamp;
-use jouletree_model::{Interval, Joules, Kind, Nanos, Spread};
+use jouletree_model::{Interval, Joules, Kind, LEVEL, Nanos, Spread};
 use jouletree_run::{Balance, Exit, Recording, RunError, RunFolder};
 
 use crate::cell::Cell;
@@ -84,14 +84,14 @@ fn ended(recording: &Recording) -> String {
 
 fn devices(recording: &Recording) -> Columns {
     let header = ["device", "kind", "energy", "95 %", "power", "ours", "others", "idle", "unknown", "coverage"];
-    let table = Columns::new(&header).left(1).shorten(0, Keep::Start).parted(3, '…');
-    let table = (5..9).fold(table, |table, column| table.parted(column, '('));
+    let table = Columns::new(&header).left(1).shorten(0, Keep::Start).split_at(3, '…');
+    let table = (5..9).fold(table, |table, column| table.split_at(column, '('));
     let mut table = table.optional(&[9, 4, 8, 7, 6, 3]);
     // One form for the whole column.
     let are_even = recording.balance.iter().filter_map(Balance::spread).all(Spread::is_even);
     let bounds = |balance: &Balance| match balance.spread().filter(|_| are_even) {
         Some(spread) => spread.to_string(),
-        None => Interval { low: balance.low, high: balance.high }.to_string(),
+        None => Interval::<LEVEL> { low: balance.low, high: balance.high }.to_string(),
     };
     for balance in &recording.balance {
         let name = match &balance.domain {

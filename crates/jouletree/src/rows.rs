@@ -18,14 +18,19 @@ pub struct LayerRow {
     count: u64,
     low_j: Option<f64>,
     high_j: Option<f64>,
-    /// A column that is there for all rows or for none.
+    /// Columns that are there for all rows or for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    low_90_j: Option<Option<f64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    high_90_j: Option<Option<f64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     standard_error_j: Option<Option<f64>>,
 }
 
 /// The tree as rows, parents before children, as deep as asked for.
 pub fn layer_rows(tree: &EnergyTree, depth: u16) -> Vec<LayerRow> {
-    fn add(node: &EnergyTree, depth: u16, deepest: u16, has_errors: bool, rows: &mut Vec<LayerRow>) {
+    fn add(node: &EnergyTree, depth: u16, deepest: u16, has: (bool, bool), rows: &mut Vec<LayerRow>) {
+        let (has_errors, is_predicted) = has;
         rows.push(LayerRow {
             path: node.path.clone(),
             depth,
@@ -39,14 +44,16 @@ pub fn layer_rows(tree: &EnergyTree, depth: u16) -> Vec<LayerRow> {
             count: node.count,
             low_j: node.interval.map(|interval| interval.low.0),
             high_j: node.interval.map(|interval| interval.high.0),
+            low_90_j: is_predicted.then_some(node.predicted.map(|interval| interval.low.0)),
+            high_90_j: is_predicted.then_some(node.predicted.map(|interval| interval.high.0)),
             standard_error_j: has_errors.then_some(node.standard_error.map(|error| error.0)),
         });
         if depth < deepest {
-            node.children.iter().for_each(|child| add(child, depth + 1, deepest, has_errors, rows));
+            node.children.iter().for_each(|child| add(child, depth + 1, deepest, has, rows));
         }
     }
     let mut rows = Vec::new();
-    add(tree, 0, depth, tree.has_errors(), &mut rows);
+    add(tree, 0, depth, (tree.has_errors(), tree.is_predicted()), &mut rows);
     rows
 }
 

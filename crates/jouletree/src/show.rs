@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow, bail};
 use jouletree_account::{Folding, Spreads, Tef, TefEntry, TensorEdge, t2e, tensor_edges};
 use jouletree_model::{Footprint, MeteredSeries, Pass};
-use jouletree_report::{Told, footprint_by, parts, stages};
+use jouletree_report::{ProgramEnergy, footprint_by, parts, stages};
 use jouletree_run::RunFolder;
 
 use crate::cli::{By, Format, PassArg, ShowArgs, ViewArgs};
@@ -58,7 +58,7 @@ pub fn run_report(run: &RunFolder, footprint: &Footprint, power: Vec<MeteredSeri
     let spreads = spreads(run);
     let numbers = Numbers::of(footprint, &spreads);
     let program = run.read_program()?;
-    let told = Told::new(&program, power);
+    let told = ProgramEnergy::new(&program, power);
     let mut page = recorded::report(recording);
     let phases = told.phases();
     if !phases.is_empty() {
@@ -79,7 +79,7 @@ pub fn run_report(run: &RunFolder, footprint: &Footprint, power: Vec<MeteredSeri
     if !footprint.energies.is_empty() {
         let (tef, _) = chosen(footprint, &view);
         page.title(format!("by layer{}", program::recorded_words(&phases)));
-        page.table(tree(&t2e(&tef, &[]), &numbers, &view));
+        page.table(tree(&t2e(&tef, &[]).predicted(&footprint.intervals), &numbers, &view));
         let ranked = ranked(&tef, &view);
         page.title(format!("top {} operations", ranked.len()));
         page.table(tables::operations(&tef, &ranked, &numbers));
@@ -108,7 +108,7 @@ fn spreads(run: &RunFolder) -> Spreads {
 /// One view of a run as text.
 fn run_view(run: &RunFolder, footprint: &Footprint, by: By, arguments: &ViewArgs) -> Result<String> {
     let program = run.read_program()?;
-    let told = || Ok::<_, anyhow::Error>(Told::new(&program, run.read_power()?));
+    let told = || Ok::<_, anyhow::Error>(ProgramEnergy::new(&program, run.read_power()?));
     match (by, arguments.format) {
         (By::Window, Format::Json) => json::written(&told()?.windows()),
         (By::Window, Format::Csv) => tables::csv(&told()?.windows()),
@@ -137,7 +137,7 @@ pub fn view(footprint: &Footprint, spreads: &Spreads, by: By, view: &ViewArgs) -
     };
     let (tef, edges) = chosen(footprint, view);
     let operations = ranked(&tef, view);
-    let bounded = || t2e(&tef, &edges).bounded(spreads);
+    let bounded = || t2e(&tef, &edges).bounded(spreads).predicted(&footprint.intervals);
     if let Some(look) = look(view.format) {
         return Ok(page(footprint, spreads, &tef, by, view)?.written(look));
     }
@@ -165,7 +165,7 @@ fn page(footprint: &Footprint, spreads: &Spreads, tef: &Tef, by: By, view: &View
     let numbers = Numbers::of(footprint, spreads);
     let mut page = Page::default();
     match by {
-        By::Layer => page.table(tree(&t2e(tef, &[]), &numbers, view)),
+        By::Layer => page.table(tree(&t2e(tef, &[]).predicted(&footprint.intervals), &numbers, view)),
         By::Op => page.table(tables::operations(tef, &ranked(tef, view), &numbers)),
         By::Pass => page.table(tables::passes(tef, &numbers)),
         By::Device => page.table(tables::devices(footprint, &numbers)),

@@ -22,7 +22,7 @@ pub fn report(footprint: &Footprint, spreads: &Spreads, tef: &Tef, ranked: &[&Te
     let mut page = Page::of(devices(footprint, &numbers));
     footprint.devices.iter().filter_map(unattributed).for_each(|words| page.words(words));
     page.title("by layer");
-    page.table(tree(&t2e(tef, &[]), &numbers, view));
+    page.table(tree(&t2e(tef, &[]).predicted(&footprint.intervals), &numbers, view));
     page.title(format!("top {} operations", ranked.len()));
     page.table(operations(tef, ranked, &numbers));
     page.title("by pass");
@@ -32,7 +32,7 @@ pub fn report(footprint: &Footprint, spreads: &Spreads, tef: &Tef, ranked: &[&Te
 
 /// What no operation was charged with, in words.
 fn unattributed(balance: &DeviceEnergy) -> Option<String> {
-    balance.measured?;
+    balance.total?;
     let inside = balance.unattributed - balance.outside_trace;
     Some(format!(
         "{}: not attributed are {} while no operation ran and {} before and after the trace",
@@ -50,7 +50,7 @@ pub fn balances(footprint: &Footprint) -> Vec<String> {
         false => ("while operations were not recorded", "while they were"),
     };
     let words = footprint.devices.iter().filter_map(|balance| {
-        let measured = balance.measured.filter(|measured| measured.0 > 0.0)?;
+        let measured = balance.total.filter(|measured| measured.0 > 0.0)?;
         let recorded = Joules((measured - balance.outside_trace).0.max(0.0));
         if balance.attributed.0 <= 0.0 {
             let place = if footprint.charges.is_empty() { "" } else { " within steps" };
@@ -72,15 +72,15 @@ pub fn balances(footprint: &Footprint) -> Vec<String> {
 
 /// The balance of every device.
 pub fn devices(footprint: &Footprint, numbers: &Numbers<'_>) -> Columns {
-    let header = ["device", "kind", "measured", "95 %", "attributed", "unattributed", "busy", "metered"];
-    let table = Columns::new(&header).names(0).left(1).parted(3, '…').parted(4, '(').parted(5, '(');
+    let header = ["device", "kind", "measured", numbers.level(), "attributed", "unattributed", "busy", "metered"];
+    let table = Columns::new(&header).names(0).left(1).split_at(3, '…').split_at(4, '(').split_at(5, '(');
     let mut table = table.optional(&[7, 6, 3, 5]);
     if !numbers.have_bounds() {
         table = table.without(&[3]);
     }
     for balance in &footprint.devices {
         let device = Cell::from(balance.device.to_string());
-        let Some(measured) = balance.measured else {
+        let Some(measured) = balance.total else {
             table.row(vec![device, Cell::from("no power").styled(colour::quiet())]);
             continue;
         };
@@ -92,7 +92,7 @@ pub fn devices(footprint: &Footprint, numbers: &Numbers<'_>) -> Columns {
             device,
             kind_cell(balance.kind),
             energy_cell(measured.to_string(), None, balance.kind),
-            Cell::from(numbers.bounds_on(&balance.device, measured)).styled(colour::quiet()),
+            Cell::from(numbers.bounds_of_device(&balance.device, measured)).styled(colour::quiet()),
             with_share(balance.attributed),
             with_share(balance.unattributed),
             balance.busy.to_string().into(),
@@ -105,9 +105,21 @@ pub fn devices(footprint: &Footprint, numbers: &Numbers<'_>) -> Columns {
 /// Operations in the order given.
 pub fn operations(tef: &Tef, entries: &[&TefEntry], numbers: &Numbers<'_>) -> Columns {
     let total = tef.total();
-    let header =
-        ["operation", "type", "pass", "device", "energy", "95 %", "share", "power", "time", "count", "± own"];
-    let table = Columns::new(&header).left(2).left(3).shorten(1, Keep::Start).shorten(0, Keep::End).parted(5, '…');
+    let header = [
+        "operation",
+        "type",
+        "pass",
+        "device",
+        "energy",
+        numbers.level(),
+        "share",
+        "power",
+        "time",
+        "count",
+        "± own",
+    ];
+    let table =
+        Columns::new(&header).left(2).left(3).shorten(1, Keep::Start).shorten(0, Keep::End).split_at(5, '…');
     let mut table = table.at_least(0, OPERATION).optional(&[1, 9, 8, 5, 7, 3, 2]);
     if !numbers.have_bounds() {
         table = table.without(&[5]);
@@ -124,7 +136,7 @@ pub fn operations(tef: &Tef, entries: &[&TefEntry], numbers: &Numbers<'_>) -> Co
             entry.pass.to_string().into(),
             entry.device.to_string().into(),
             if entry.approximate { Cell { text: format!("≈ {}", energy.text), ..energy } } else { energy },
-            Cell::from(numbers.bounds_on(&entry.device, entry.energy)).styled(colour::quiet()),
+            Cell::from(numbers.bounds_of_operation(entry)).styled(colour::quiet()),
             Cell::from(percent(part)).styled(colour::number(part)),
             entry.power().map(|power| power.to_string()).unwrap_or_default().into(),
             entry.busy.to_string().into(),

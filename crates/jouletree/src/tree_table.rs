@@ -11,9 +11,20 @@ use crate::numbers::{Numbers, error_cell, percent, share};
 
 /// The layers, as deep as asked for, the largest first.
 pub fn tree(tree: &EnergyTree, numbers: &Numbers<'_>, view: &ViewArgs) -> Columns {
-    let header =
-        ["layer", "energy", "95 %", "share", "", "forward", "backward", "optimizer", "power", "ops", "± own"];
-    let table = Columns::new(&header).left(4).shorten(0, Keep::Start).parted(2, '…');
+    let header = [
+        "layer",
+        "energy",
+        numbers.level(),
+        "share",
+        "",
+        "forward",
+        "backward",
+        "optimizer",
+        "power",
+        "ops",
+        "± own",
+    ];
+    let table = Columns::new(&header).left(4).shorten(0, Keep::Start).split_at(2, '…');
     let table = table.optional(&[9, 8, 2]).optional_together(&[5, 6, 7]).optional(&[4]);
     let table = if numbers.have_bounds() { table } else { table.without(&[2]) };
     let table = if tree.has_errors() { table } else { table.without(&[10]) };
@@ -43,7 +54,7 @@ impl Drawing<'_> {
         self.table.row(vec![
             Cell::below(lead, &node.name).styled(weight),
             self.numbers.across(&node.devices, node.energy, part),
-            Cell::from(self.numbers.bounds_across(&node.devices)).styled(colour::quiet()),
+            Cell::from(self.numbers.bounds_of_layer(node)).styled(colour::quiet()),
             Cell::from(percent(part)).styled(weight),
             Cell::bar(part),
             pass(Pass::Forward),

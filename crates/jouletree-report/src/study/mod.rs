@@ -17,8 +17,8 @@ use jouletree_model::{Footprint, Joules, ModelTree, Program, Trace, Warning};
 use jouletree_run::{MeteredSeries, RunError, RunFolder};
 
 use crate::parts::{PartRow, parts};
+use crate::program_energy::{PhaseRow, ProgramEnergy, WindowRow};
 use crate::reaccounted::{AttributionError, footprint_by};
-use crate::told::{PhaseRow, Told, WindowRow};
 use crate::warnings::warnings;
 
 pub use power::{Moment, PowerTrack, PowerView, StepView};
@@ -151,11 +151,13 @@ impl Study {
         let tef = mean(&tefs);
         let edges = flow(known.iter().map(|run| &run.footprint.model));
         let tree = t2e(&tef, &edges);
+        // Of several runs the deviation says how sure a mean is.
+        let tree = if known.len() == 1 { tree.predicted(&first.footprint.intervals) } else { tree };
         let folding = Folding::of(&tef);
         let folded: Vec<Tef> = tefs.iter().map(|tef| folding.tef(tef)).collect();
         let (top_energy, top_power) = spread::tops(&folded, TOP);
         let program: &Program = &trace.program;
-        let told = Told::new(program, first.power.to_vec());
+        let told = ProgramEnergy::new(program, first.power.to_vec());
         let footprints: Vec<&Footprint> = known.iter().map(|run| &*run.footprint).collect();
         Study {
             title: provenance::title(first.folder),

@@ -4,7 +4,7 @@ use jouletree_model::{Device, DeviceClass, Footprint, Interval, Joules, Kind, Na
 use jouletree_run::{Balance, Manifest, Recording};
 
 use super::spread::deviation;
-use crate::told::stages as stages_of;
+use crate::program_energy::stages as stages_of;
 
 /// What one device used, or all of them.
 #[derive(Debug, Clone, PartialEq)]
@@ -109,7 +109,7 @@ fn of_run(manifest: &Manifest, footprint: &Footprint) -> Vec<DeviceTotal> {
     let balance = |device: &Device| whole(recording).find(|balance| balance.device == *device);
     let mut totals: Vec<DeviceTotal> = Vec::new();
     for known in &footprint.devices {
-        let Some(measured) = known.measured else { continue };
+        let Some(measured) = known.total else { continue };
         let balance = balance(&known.device);
         totals.push(DeviceTotal {
             device: Some(known.device.clone()),
@@ -158,7 +158,7 @@ pub(super) fn stages(runs: &[&Footprint]) -> Vec<StageTotal> {
         if told.is_empty() {
             return vec![(String::new(), Pass::ALL.map(|pass| of_pass(footprint, pass)))];
         }
-        let row = |row: crate::StageRow| (row.stage, [row.forward_j, row.backward_j, row.optimizer_j]);
+        let row = |row: crate::StageRow| (row.stage, [row.forward.0, row.backward.0, row.optimizer.0]);
         told.into_iter().map(row).collect()
     };
     let runs: Vec<Vec<(String, [f64; 3])>> = runs.iter().map(of_run).collect();

@@ -9,7 +9,7 @@ mod sites;
 use anyhow::{Result, bail};
 use jouletree_account::calls::compare::{self, Choice};
 use jouletree_run::fecom::{self, FecomData};
-use jouletree_run::{EnergyOf, RunFolder};
+use jouletree_run::{RunFolder, Scope};
 use jouletree_session::calls::{self as measured, Measured, WindowRule, of_fecom, of_run, rows};
 
 use args::CallsBy;
@@ -37,9 +37,9 @@ pub fn run(arguments: &CallsArgs) -> Result<Outcome> {
 /// The calls of a run by the lines that make them.
 pub fn by_site(run: &RunFolder) -> Result<Page> {
     let mut measured = Measured::new(WindowRule::Exact);
-    of_run::add(&mut measured, run, 0, EnergyOf::Tree)?;
+    of_run::add(&mut measured, run, 0, Scope::Tree)?;
     let mut page = sites::page(&sites::rows(&measured), SITES);
-    pages::waits(&measured.rows()).into_iter().for_each(|told| page.words(told));
+    pages::waits(&measured.rows()).into_iter().for_each(|line| page.words(line));
     Ok(page)
 }
 
