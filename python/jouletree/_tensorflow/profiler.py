@@ -1,8 +1,9 @@
 """Windows of TensorFlow's profiler: several steps share one, and the program's own profiling goes first.
 
 A window has only as many steps as recording may still cost. What a step costs is known from the events that such steps
-have left before, else from the size of the graph. The first window of a function with loops is short. Most of these events are none of operations (the executor's
-iterations, closures that are handed to threads), but TensorFlow has no way to do without them.
+have left before, else from the size of the graph. The first window of a function with loops is short. Most of these events
+are none of operations (iterations of the executor, closures that are handed to threads); TensorFlow has no way to do
+without them.
 
 TensorFlow allows one profiler at a time. When the program starts one while ours is on, ours ends and its window is
 written; while the program's is on, no operations are recorded.

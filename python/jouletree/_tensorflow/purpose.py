@@ -78,7 +78,7 @@ def in_graph_def(definition: Any) -> Iterator[tuple[str, str]]:
 
 
 def most_events(definition: Any) -> Optional[float]:
-    """How many events a run of a GraphDef leaves in a profile at most; ``None`` if it has loops, whose length is not known."""
+    """How many events a run of a GraphDef leaves in a profile at most; ``None`` if it has loops of unknown length."""
     count = 0
     for kind, _ in in_graph_def(definition):
         if kind in _LOOPS:

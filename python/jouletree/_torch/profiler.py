@@ -7,8 +7,8 @@ ends, and cannot be begun by others than the first. A
 program that profiles itself has precedence: our window is closed before its begins, and there is none of ours while it
 lasts. A process that was forked after the profiler was used does not use it again.
 
-A window holds as many steps as recording may still cost. It ends in the middle of a step if that step has more operations than
-may be recorded. How many it has is estimated from the calls of modules, since the profiler does not say before its end.
+A window holds as many steps as recording may still cost. It ends in the middle of a step if that step has more operations
+than may be recorded. How many it has is estimated from the calls of modules, since the profiler does not say before its end.
 """
 
 from __future__ import annotations
