@@ -10,10 +10,13 @@ pub mod export;
 mod figures;
 mod page;
 mod parts;
+mod power_floor;
 mod reaccounted;
 mod study;
 mod told;
+mod trust;
 mod warnings;
+mod whole;
 
 pub use diagram::{Diagram, Flow, Heads, Part, Place, Route};
 pub use figures::{
@@ -21,9 +24,12 @@ pub use figures::{
 };
 pub use page::page;
 pub use parts::{PartRow, parts, parts_by_name};
+pub use power_floor::PowerFloor;
 pub use reaccounted::{AttributionError, footprint_by, recorded_attribution};
 pub use study::{
     DeviceTotal, Moment, PowerTrack, PowerView, Provenance, Ranked, StageTotal, StepView, Study, StudyError,
 };
 pub use told::{PhaseRow, StageRow, Told, WindowRow, stages};
+pub use trust::{Caveat, Trust, Verdict};
 pub use warnings::{lasting_warnings, warnings};
+pub use whole::{Base, Slice, SliceEnergy, StageWhole, Whole};

@@ -14,12 +14,15 @@ use std::slice;
 
 use jouletree_account::{Attribution, EnergyTree, Folding, Tef, TefEntry, TensorEdge, t2e, tensor_edges};
 use jouletree_model::{Footprint, Joules, ModelTree, Program, Trace, Warning};
-use jouletree_run::{MeteredSeries, RunError, RunFolder};
+use jouletree_run::{MeteredSeries, Recording, RunError, RunFolder};
 
 use crate::parts::{PartRow, parts};
+use crate::power_floor::PowerFloor;
 use crate::reaccounted::{AttributionError, footprint_by};
 use crate::told::{PhaseRow, Told, WindowRow};
+use crate::trust::Trust;
 use crate::warnings::warnings;
+use crate::whole::Whole;
 
 pub use power::{Moment, PowerTrack, PowerView, StepView};
 pub use provenance::Provenance;
@@ -34,6 +37,10 @@ const TOP: usize = 10;
 /// What there is to see.
 #[derive(Debug, Clone)]
 pub struct Study {
+    /// All joules and where they are, as a mean over the runs: the bases of all shares.
+    pub whole: Whole,
+    /// How far the numbers can be trusted; `None` without a run.
+    pub trust: Option<Trust>,
     /// What was run.
     pub title: String,
     /// How many runs there are.
@@ -48,7 +55,7 @@ pub struct Study {
     pub tree: EnergyTree,
     /// The operations that used most, equal blocks summed (STEF).
     pub top_energy: Vec<Ranked>,
-    /// The operations that drew most, equal blocks summed (STPF).
+    /// The operations that drew most, equal blocks summed (STPF): of those long and large enough for a power of their own.
     pub top_power: Vec<Ranked>,
     /// What each stage used; one without a name when the program told none.
     pub stages: Vec<StageTotal>,
@@ -108,6 +115,18 @@ impl<'a> Known<'a> {
         let power = Cow::Owned(folder.read_power()?);
         Ok(Known { folder, footprint: Cow::Owned(footprint), power })
     }
+
+    /// All its joules. Of a recording that was not accounted no more is known than how many there are.
+    fn whole(&self) -> Whole {
+        let manifest = self.folder.manifest();
+        if manifest.accounting.is_some() {
+            let spreads = manifest.recording.iter().flat_map(Recording::spreads).collect();
+            return Whole::of(&self.footprint, &spreads);
+        }
+        let total = DeviceTotal::sum(&totals::devices([(manifest, &*self.footprint)].into_iter()));
+        let interval = total.spread.map(|spread| spread.around(total.energy));
+        Whole::unplaced(total.energy, total.kind, interval)
+    }
 }
 
 impl Study {
@@ -153,10 +172,16 @@ impl Study {
         let tree = t2e(&tef, &edges);
         let folding = Folding::of(&tef);
         let folded: Vec<Tef> = tefs.iter().map(|tef| folding.tef(tef)).collect();
-        let (top_energy, top_power) = spread::tops(&folded, TOP);
+        let floor = PowerFloor::of(&first.power);
+        let (top_energy, top_power) = spread::tops(&folded, TOP, &floor);
         let program: &Program = &trace.program;
         let told = Told::new(program, first.power.to_vec());
         let footprints: Vec<&Footprint> = known.iter().map(|run| &*run.footprint).collect();
+        let wholes: Vec<Whole> = known.iter().map(Known::whole).collect();
+        let trusts: Vec<Trust> =
+            known.iter().zip(&wholes).map(|(run, whole)| Trust::of(run.folder.manifest(), whole)).collect();
+        let whole = Whole::mean(&wholes).unwrap_or_else(|| Whole::unplaced(Joules::ZERO, None, None));
+        let trust = Trust::of_all(trusts, &whole);
         Study {
             title: provenance::title(first.folder),
             runs: known.len(),
@@ -170,6 +195,8 @@ impl Study {
             power: PowerView::of(&first.power, trace),
             provenance: known.iter().map(|run| Provenance::of(run.folder)).collect(),
             warnings: all_warnings(known),
+            whole,
+            trust,
             spread: Spread::of(&tefs),
             tef,
             edges,
