@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use jouletree_account::EnergyIndex;
-use jouletree_model::{
-    DeviceClass, DeviceEnergy, Footprint, Joules, Kind, Pass, Program, ProgramSpan, SpanKind, TimeRange, Timeline,
-};
+use jouletree_account::{EnergyIndex, Spreads};
+use jouletree_model::{DeviceClass, Footprint, Joules, Kind, Program, ProgramSpan, SpanKind, TimeRange, Timeline};
 use jouletree_run::{EnergyOf, MeteredSeries, accounted};
 use serde::Serialize;
+
+use crate::{StageWhole, Whole};
 
 /// A program and the energy of its process tree over time.
 pub struct Told<'a> {
@@ -77,8 +77,14 @@ pub struct StageRow {
     pub backward_j: f64,
     /// What the optimiser used.
     pub optimizer_j: f64,
-    /// What no operation was charged with.
+    /// What no operation was charged with: between operations, and outside of recorded steps.
     pub unattributed_j: f64,
+    /// What was used in recorded steps while no operation ran.
+    pub between_operations_j: f64,
+    /// What was used outside of recorded steps.
+    pub outside_j: f64,
+    /// The stage as a part of the run.
+    pub run_share: f64,
 }
 
 impl<'a> Told<'a> {
@@ -168,29 +174,21 @@ impl<'a> Told<'a> {
     }
 }
 
-/// What each stage used.
+/// What each stage used. They sum up to the run.
 pub fn stages(footprint: &Footprint) -> Vec<StageRow> {
-    let row = |(number, stage): (usize, &jouletree_model::StageEnergy)| {
-        let pass = |pass: Pass| -> f64 {
-            let charged = footprint.energies.iter().filter(|charged| charged.stage == number);
-            let charged =
-                charged.filter(|charged| footprint.ops.get(charged.op).is_some_and(|op| op.pass == pass));
-            charged.map(|charged| charged.energy.0).sum()
-        };
-        let sum = |of: fn(&DeviceEnergy) -> Joules| -> f64 {
-            let parts = stage.devices.iter().filter(|device| device.device.class() != DeviceClass::Machine);
-            parts.map(|device| of(device).0).sum()
-        };
-        StageRow {
-            stage: if stage.name.is_empty() { "(before the first)".to_owned() } else { stage.name.to_string() },
-            energy_j: sum(|device| device.measured.unwrap_or(Joules::ZERO)),
-            forward_j: pass(Pass::Forward),
-            backward_j: pass(Pass::Backward),
-            optimizer_j: pass(Pass::Optimizer),
-            unattributed_j: sum(|device| device.unattributed),
-        }
+    let whole = Whole::of(footprint, &Spreads::default());
+    let row = |stage: &StageWhole| StageRow {
+        stage: if stage.name.is_empty() { "(before the first)".to_owned() } else { stage.name.clone() },
+        energy_j: stage.energy.0,
+        forward_j: stage.passes[0].0,
+        backward_j: stage.passes[1].0,
+        optimizer_j: stage.passes[2].0,
+        unattributed_j: (stage.between + stage.outside).0,
+        between_operations_j: stage.between.0,
+        outside_j: stage.outside.0,
+        run_share: whole.of_run(stage.energy),
     };
-    footprint.stages.iter().enumerate().map(row).collect()
+    whole.stages.iter().map(row).collect()
 }
 
 /// How many steps of one phase and function there are.

@@ -1,7 +1,7 @@
 //! How far the numbers of a run can be trusted: the facts that decide it in one line, and whether the run is fit for publication.
 
 use jouletree_model::{DeviceClass, Interval, Joules, Kind};
-use jouletree_run::{Balance, Manifest, Recording};
+use jouletree_run::{Balance, Recording};
 use serde::{Serialize, Serializer};
 
 use crate::Whole;
@@ -77,9 +77,8 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// About a run.
-    pub fn of(manifest: &Manifest, whole: &Whole) -> Trust {
-        let recording = manifest.recording.as_ref();
+    /// About a run and how its power was recorded, if it was.
+    pub fn of(recording: Option<&Recording>, whole: &Whole) -> Trust {
         let devices = || recording.into_iter().flat_map(counted);
         let mut trust = Trust {
             kind: whole.kind,

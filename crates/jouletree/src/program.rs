@@ -13,13 +13,14 @@ const MOST_PHASES: usize = 12;
 /// A sentence names so many.
 const MOST_NAMED: usize = 3;
 
-/// Stages as a table.
-pub fn stage_table(rows: &[StageRow]) -> Columns {
-    let header = ["stage", "energy", "forward", "backward", "optimizer", "unattributed"];
-    let mut table = Columns::new(&header).shorten(0, Keep::Start).optional(&[5]).optional_together(&[2, 3, 4]);
+/// Stages as a table; they make the whole run.
+pub fn stage_table(rows: &[StageRow], text: impl Fn(Joules) -> String) -> Columns {
+    let header = ["stage", "energy", "of run", "forward", "backward", "optimizer", "between ops", "outside steps"];
+    let mut table = Columns::new(&header).shorten(0, Keep::Start).optional_together(&[3, 4, 5]);
     for row in rows {
-        let parts = [row.energy_j, row.forward_j, row.backward_j, row.optimizer_j, row.unattributed_j];
-        table.row([vec![row.stage.clone()], parts.map(|part| Joules(part).to_string()).to_vec()].concat());
+        let parts = [row.forward_j, row.backward_j, row.optimizer_j, row.between_operations_j, row.outside_j];
+        let first = [row.stage.clone(), text(Joules(row.energy_j)), percent(row.run_share)];
+        table.row([first.to_vec(), parts.map(|part| text(Joules(part))).to_vec()].concat());
     }
     table
 }
@@ -102,7 +103,7 @@ pub fn named(row: &PhaseRow) -> String {
 
 /// The parts that make the whole run as a table.
 pub fn part_table(rows: &[PartRow]) -> Columns {
-    let header = ["part", "energy", "share", "", "in operations", "time"];
+    let header = ["part", "energy", "of run", "", "in operations", "time"];
     let mut table = Columns::new(&header).shorten(0, Keep::Start).left(3).optional(&[5, 4, 3]);
     for (name, row) in parts_by_name(rows).into_iter().filter(|(_, row)| row.energy_j > 0.0) {
         let operations = (row.operations_j > 0.0).then(|| energy(row.operations_j, row.kind));

@@ -57,7 +57,7 @@ pub struct Study {
     pub top_energy: Vec<Ranked>,
     /// The operations that drew most, equal blocks summed (STPF): of those long and large enough for a power of their own.
     pub top_power: Vec<Ranked>,
-    /// What each stage used; one without a name when the program told none.
+    /// What each stage used, which sums up to the run; one without a name when the program named none.
     pub stages: Vec<StageTotal>,
     /// Steps by what they do.
     pub phases: Vec<PhaseRow>,
@@ -176,10 +176,12 @@ impl Study {
         let (top_energy, top_power) = spread::tops(&folded, TOP, &floor);
         let program: &Program = &trace.program;
         let told = Told::new(program, first.power.to_vec());
-        let footprints: Vec<&Footprint> = known.iter().map(|run| &*run.footprint).collect();
         let wholes: Vec<Whole> = known.iter().map(Known::whole).collect();
-        let trusts: Vec<Trust> =
-            known.iter().zip(&wholes).map(|(run, whole)| Trust::of(run.folder.manifest(), whole)).collect();
+        let trusts: Vec<Trust> = known
+            .iter()
+            .zip(&wholes)
+            .map(|(run, whole)| Trust::of(run.folder.manifest().recording.as_ref(), whole))
+            .collect();
         let whole = Whole::mean(&wholes).unwrap_or_else(|| Whole::unplaced(Joules::ZERO, None, None));
         let trust = Trust::of_all(trusts, &whole);
         Study {
@@ -188,7 +190,7 @@ impl Study {
             devices: totals::devices(known.iter().map(|run| (run.folder.manifest(), &*run.footprint))),
             top_energy,
             top_power,
-            stages: totals::stages(&footprints),
+            stages: totals::stages(&wholes),
             phases: told.phases(),
             windows: told.windows(),
             parts: parts(&first.footprint),
