@@ -27,9 +27,10 @@ pub use parts::{PartRow, parts, parts_by_name};
 pub use power_floor::PowerFloor;
 pub use reaccounted::{AttributionError, footprint_by, recorded_attribution};
 pub use study::{
-    DeviceTotal, Moment, PowerTrack, PowerView, Provenance, Ranked, StageTotal, StepView, Study, StudyError,
+    DeviceTotal, Difference, Moment, PowerTrack, PowerView, Provenance, Ranked, StageTotal, StepView, Study,
+    StudyError, What,
 };
 pub use told::{PhaseRow, StageRow, Told, WindowRow, stages};
 pub use trust::{Caveat, Trust, Verdict};
-pub use warnings::{lasting_warnings, warnings};
+pub use warnings::{lasting_warnings, summed, warnings};
 pub use whole::{Base, Slice, SliceEnergy, StageWhole, Whole};

@@ -127,6 +127,11 @@ impl Trust {
         self.caveats.iter().map(|caveat| caveat.verdict).max().unwrap_or(Verdict::Fit)
     }
 
+    /// Whether other programs used so much that the machine cannot have been idle.
+    pub fn is_disturbed(&self) -> bool {
+        self.neighbours.is_some_and(|part| part > SOME_NEIGHBOURS)
+    }
+
     /// The facts in one line.
     pub fn line(&self) -> String {
         let mut facts = vec![self.kind.map_or_else(|| "nothing was metered".to_owned(), |kind| kind.to_string())];

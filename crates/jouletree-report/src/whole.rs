@@ -5,6 +5,7 @@ use jouletree_account::Spreads;
 use jouletree_model::{
     DeviceClass, DeviceEnergy, Footprint, Interval, Joules, Kind, PartEnergy, PartKind, Pass, Spread, StageEnergy,
 };
+use jouletree_run::{Balance, Recording};
 use serde::{Serialize, Serializer};
 
 /// What a share is a share of.
@@ -190,6 +191,22 @@ impl Whole {
     /// One stage of a run, whose shares are still shares of the run.
     pub fn of_stage(stage: &Footprint, run: &Whole, spreads: &Spreads) -> Whole {
         Whole { base: run.base, run: run.run, ..Whole::of(stage, spreads) }
+    }
+
+    /// The energy of a recording that was not accounted: what the process tree used, where that is known.
+    pub fn of_recording(recording: &Recording) -> Whole {
+        let is_machine = |balance: &&Balance| balance.device.class() == DeviceClass::Machine;
+        let known = || recording.balance.iter().filter(|one| one.domain.is_none() && one.coverage > 0.0);
+        let machines = known().all(|balance| is_machine(&balance));
+        let counted = || known().filter(|balance| machines || !is_machine(balance));
+        let used = |balance: &Balance| balance.parts.map_or(balance.energy, |parts| parts.ours);
+        let energy: Joules = counted().map(used).sum();
+        let ends = counted().map(|balance| Some(balance.spread()?.around(used(balance))));
+        let interval = ends.reduce(|sum, one| {
+            let (sum, one) = (sum?, one?);
+            Some(Interval { low: sum.low + one.low, high: sum.high + one.high })
+        });
+        Whole::unplaced(energy, counted().map(|balance| balance.kind).max(), interval.flatten())
     }
 
     /// Energy of which nothing is known but its amount.

@@ -14,6 +14,8 @@ use crate::program;
 use crate::tree_table::tree;
 use crate::{Outcome, json, print, print_warnings, recorded, rows, run, steps, tables};
 
+/// More warnings are not printed again with every view.
+const FEW_WARNINGS: usize = 1;
 /// How many operations a table lists when nothing is said.
 const TABLE_ROWS: usize = 10;
 
@@ -35,8 +37,16 @@ pub fn run(arguments: &ShowArgs) -> Result<Outcome> {
         Some(_) => jouletree_report::lasting_warnings(&run),
         None => footprint.warnings,
     };
-    warnings.extend(steps::warnings(&run, arguments.view.all_steps)?);
-    print_warnings(&warnings);
+    // Who looks at one view has seen them, or can.
+    let is_one_view = arguments.by.is_some() && look(arguments.view.format).is_some();
+    if is_one_view && warnings.len() > FEW_WARNINGS {
+        eprintln!("{} warnings about this run: jouletree show {}", warnings.len(), run.path().display());
+    } else {
+        print_warnings(&warnings);
+    }
+    let about_steps = steps::warnings(&run, arguments.view.all_steps)?;
+    print_warnings(&about_steps);
+    warnings.extend(about_steps);
     Ok(Outcome { warnings, strict: false })
 }
 

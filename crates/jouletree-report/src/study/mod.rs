@@ -3,6 +3,7 @@
 //! Of several runs, energies are means, and the standard deviation over the runs stands beside them. Power over time, steps
 //! and windows are those of the first run.
 
+mod likeness;
 mod power;
 mod provenance;
 mod spread;
@@ -24,6 +25,7 @@ use crate::trust::Trust;
 use crate::warnings::warnings;
 use crate::whole::Whole;
 
+pub use likeness::{Difference, What};
 pub use power::{Moment, PowerTrack, PowerView, StepView};
 pub use provenance::Provenance;
 pub use spread::Ranked;
@@ -89,6 +91,13 @@ pub enum StudyError {
     /// One run was given twice: it would count twice.
     #[error("{}: given twice; the spread over runs would be too small", .0.display())]
     Twice(PathBuf),
+    /// The runs are of different programs: a mean would be of nothing.
+    #[error("these runs differ and have no mean; {}; name runs of one program, or one run at a time", listed(.0))]
+    Unlike(Vec<Difference>),
+}
+
+fn listed(differences: &[Difference]) -> String {
+    differences.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 impl From<AttributionError> for StudyError {
@@ -123,9 +132,8 @@ impl<'a> Known<'a> {
             let spreads = manifest.recording.iter().flat_map(Recording::spreads).collect();
             return Whole::of(&self.footprint, &spreads);
         }
-        let total = DeviceTotal::sum(&totals::devices([(manifest, &*self.footprint)].into_iter()));
-        let interval = total.spread.map(|spread| spread.around(total.energy));
-        Whole::unplaced(total.energy, total.kind, interval)
+        let nothing = || Whole::unplaced(Joules::ZERO, None, None);
+        manifest.recording.as_ref().map_or_else(nothing, Whole::of_recording)
     }
 }
 
@@ -135,11 +143,25 @@ impl Study {
         Study::read_by(folders, None, threads)
     }
 
+    /// The same of a study, whose runs may vary the model and the size of its batches. What differs is among the warnings.
+    pub fn read_varied(folders: Vec<RunFolder>, threads: usize) -> Result<Study, StudyError> {
+        Study::read_all(folders, None, threads, What::may_vary)
+    }
+
     /// The same with energy shared by a policy other than the recorded one, if it is asked for.
     pub fn read_by(
         folders: Vec<RunFolder>,
         asked: Option<Attribution>,
         threads: usize,
+    ) -> Result<Study, StudyError> {
+        Study::read_all(folders, asked, threads, |_| false)
+    }
+
+    fn read_all(
+        folders: Vec<RunFolder>,
+        asked: Option<Attribution>,
+        threads: usize,
+        may_vary: fn(What) -> bool,
     ) -> Result<Study, StudyError> {
         let mut seen: Vec<PathBuf> = Vec::new();
         for folder in &folders {
@@ -152,11 +174,20 @@ impl Study {
         let known = folders.iter().map(|folder| Known::read(folder, asked, threads));
         let known = known.collect::<Result<Vec<Known>, StudyError>>()?;
         let Some(first) = known.first() else { return Err(StudyError::NoRun) };
+        let differences = differences(&known)?;
+        if differences.iter().any(|difference| !may_vary(difference.what)) {
+            return Err(StudyError::Unlike(differences));
+        }
         let trace = match first.folder.manifest().accounting {
             Some(_) => first.folder.read_trace(threads)?,
             None => Trace::default(),
         };
-        Ok(Study::of(&known, first, &trace))
+        let mut study = Study::of(&known, first, &trace);
+        let warning = |difference: &Difference| {
+            Warning::new("the runs differ", format!("{difference}; see them one by one"))
+        };
+        study.warnings.extend(differences.iter().map(warning));
+        Ok(study)
     }
 
     /// What there is to see in a run of which everything is in memory; `power` is all that was metered.
@@ -225,6 +256,18 @@ impl Study {
     pub fn path(&self) -> &Path {
         self.provenance.first().map_or(Path::new(""), |provenance| &provenance.path)
     }
+}
+
+/// What differs between several runs.
+fn differences(known: &[Known<'_>]) -> Result<Vec<Difference>, RunError> {
+    if known.len() < 2 {
+        return Ok(Vec::new());
+    }
+    let compared = known.iter().map(|run| {
+        let (folder, footprint) = (run.folder, &*run.footprint);
+        Ok(likeness::Compared { folder, footprint, program: folder.read_program()? })
+    });
+    Ok(likeness::differences(&compared.collect::<Result<Vec<_>, RunError>>()?))
 }
 
 /// The warnings about all runs; where there are several, each names its run.

@@ -182,7 +182,8 @@ pub(super) fn stages(runs: &[Whole]) -> Vec<StageTotal> {
     let total = |name: &String| {
         // A run without the stage used nothing in it.
         let values = |of: &dyn Fn(&StageWhole) -> Joules| -> Vec<f64> {
-            let of_run = |run: &Vec<StageWhole>| run.iter().filter(|stage| stage.name == *name).map(of).sum::<Joules>().0;
+            let of_run =
+                |run: &Vec<StageWhole>| run.iter().filter(|stage| stage.name == *name).map(of).sum::<Joules>().0;
             runs.iter().map(of_run).collect()
         };
         let mean = |of: &dyn Fn(&StageWhole) -> Joules| {
