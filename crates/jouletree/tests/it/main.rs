@@ -35,4 +35,5 @@ mod show;
 mod terminal;
 mod top;
 mod tradeoff;
+mod whole;
 mod windows;
