@@ -195,10 +195,26 @@ impl Target {
 const BUFFER: usize = 1 << 18;
 
 fn to_standard_output(write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), ExportError>) -> Result<()> {
-    match write(&mut BufWriter::with_capacity(BUFFER, io::stdout())) {
-        // A reader that has seen enough is no error.
-        Err(ExportError::Io(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+    let mut output = Piped { is_gone: false };
+    match write(&mut BufWriter::with_capacity(BUFFER, &mut output)) {
+        // A reader that has seen enough is no error, whatever a format makes of it.
+        Err(_) if output.is_gone => Ok(()),
         result => result.context("cannot write to standard output"),
+    }
+}
+
+/// Standard output, and whether its reader is gone.
+struct Piped {
+    is_gone: bool,
+}
+
+impl Write for Piped {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        io::stdout().write(bytes).inspect_err(|error| self.is_gone |= error.kind() == ErrorKind::BrokenPipe)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stdout().flush().inspect_err(|error| self.is_gone |= error.kind() == ErrorKind::BrokenPipe)
     }
 }
 

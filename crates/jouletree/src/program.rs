@@ -1,12 +1,12 @@
 //! What a program noted about itself as tables: its steps by what they do, its parts, its windows and its stages.
 
-use jouletree_model::{Joules, Kind, Nanos};
+use jouletree_model::{Joules, Nanos, Spread};
 use jouletree_report::{PartRow, PhaseRow, StageRow, WindowRow, parts_by_name};
 
 use crate::cell::Cell;
 use crate::colour;
 use crate::columns::{Columns, Keep};
-use crate::numbers::{energy_cell, kind_cell, percent};
+use crate::numbers::{energy_cell, kind_cell, percent, written};
 
 /// A table lists so many phases and functions, the largest.
 const MOST_PHASES: usize = 12;
@@ -14,7 +14,8 @@ const MOST_PHASES: usize = 12;
 const MOST_NAMED: usize = 3;
 
 /// Stages as a table; they make the whole run.
-pub fn stage_table(rows: &[StageRow], text: impl Fn(Joules) -> String) -> Columns {
+pub fn stage_table(rows: &[StageRow], spread: Option<Spread>) -> Columns {
+    let text = |energy| written(energy, spread);
     let header = ["stage", "energy", "of run", "forward", "backward", "optimizer", "between ops", "outside steps"];
     let mut table = Columns::new(&header).shorten(0, Keep::Start).optional_together(&[3, 4, 5]);
     for row in rows {
@@ -26,7 +27,8 @@ pub fn stage_table(rows: &[StageRow], text: impl Fn(Joules) -> String) -> Column
 }
 
 /// Steps as a table.
-pub fn phase_table(rows: &[PhaseRow]) -> Columns {
+pub fn phase_table(rows: &[PhaseRow], spread: Option<Spread>) -> Columns {
+    let energy = |joules, kind| energy_cell(written(Joules(joules), spread), None, kind);
     let header =
         ["steps", "count", "recorded", "energy", "per step", "per sample", "wall time", "all / recorded", "kind"];
     let mut table = Columns::new(&header).shorten(0, Keep::Start).left(8).optional(&[7, 2, 6, 5]);
@@ -102,14 +104,15 @@ pub fn named(row: &PhaseRow) -> String {
 }
 
 /// The parts that make the whole run as a table.
-pub fn part_table(rows: &[PartRow]) -> Columns {
+pub fn part_table(rows: &[PartRow], spread: Option<Spread>) -> Columns {
+    let energy = |joules, kind| energy_cell(written(Joules(joules), spread), None, kind);
     let header = ["part", "energy", "of run", "", "in operations", "time"];
     let mut table = Columns::new(&header).shorten(0, Keep::Start).left(3).optional(&[5, 4, 3]);
     for (name, row) in parts_by_name(rows).into_iter().filter(|(_, row)| row.energy_j > 0.0) {
         let operations = (row.operations_j > 0.0).then(|| energy(row.operations_j, row.kind));
         table.row(vec![
             Cell::from(name),
-            energy_cell(Joules(row.energy_j).to_string(), row.share, row.kind),
+            energy_cell(written(Joules(row.energy_j), spread), row.share, row.kind),
             Cell::from(percent(row.share)).styled(colour::number(row.share)),
             Cell::bar(row.share),
             operations.unwrap_or_default(),
@@ -122,7 +125,8 @@ pub fn part_table(rows: &[PartRow]) -> Columns {
 }
 
 /// Windows as a table.
-pub fn window_table(rows: &[WindowRow]) -> Columns {
+pub fn window_table(rows: &[WindowRow], spread: Option<Spread>) -> Columns {
+    let energy = |joules, kind| energy_cell(written(Joules(joules), spread), None, kind);
     let header = ["window", "count", "energy", "each", "time", "kind"];
     let mut table = Columns::new(&header).shorten(0, Keep::Start).left(5);
     for row in rows {
@@ -136,10 +140,6 @@ pub fn window_table(rows: &[WindowRow]) -> Columns {
         ]);
     }
     table
-}
-
-fn energy(joules: f64, kind: Option<Kind>) -> Cell {
-    energy_cell(Joules(joules).to_string(), None, kind)
 }
 
 fn time(seconds: f64) -> String {

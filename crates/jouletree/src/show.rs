@@ -87,6 +87,7 @@ pub fn run_report(run: &RunFolder, footprint: &Footprint, power: Vec<MeteredSeri
     let shown = Shown::of(footprint, &spreads, run.manifest().recording.as_ref());
     let Some(recording) = &run.manifest().recording else { return Ok(report(&shown, &view)) };
     let numbers = Numbers::of(footprint, &spreads, &shown.whole);
+    let spread = shown.whole.spread();
     let program = run.read_program()?;
     let told = Told::new(&program, power);
     let mut page = recorded::report(recording);
@@ -95,13 +96,13 @@ pub fn run_report(run: &RunFolder, footprint: &Footprint, power: Vec<MeteredSeri
     let phases = told.phases();
     if !phases.is_empty() {
         page.title("by step");
-        page.table(program::phase_table(&phases));
+        page.table(program::phase_table(&phases, spread));
         program::process_words(&phases).into_iter().for_each(|words| page.words(words));
     }
     let parts = parts(footprint);
     if !parts.is_empty() {
         page.title("the whole run");
-        page.table(program::part_table(&parts));
+        page.table(program::part_table(&parts, spread));
     }
     if !footprint.energies.is_empty() {
         let (tef, _) = chosen(footprint, &view);
@@ -119,12 +120,12 @@ pub fn run_report(run: &RunFolder, footprint: &Footprint, power: Vec<MeteredSeri
     let stages = stages(footprint);
     if !stages.is_empty() {
         page.title("by stage");
-        page.table(program::stage_table(&stages, |energy| numbers.text(energy)));
+        page.table(program::stage_table(&stages, spread));
     }
     let windows = told.windows();
     if !windows.is_empty() {
         page.title("by window");
-        page.table(program::window_table(&windows));
+        page.table(program::window_table(&windows, spread));
     }
     shown.trust.iter().for_each(|trust| tables::trust(&mut page, trust));
     Ok(page)
@@ -139,13 +140,14 @@ fn spreads(run: &RunFolder) -> Spreads {
 fn run_view(run: &RunFolder, footprint: &Footprint, by: By, arguments: &ViewArgs) -> Result<String> {
     let program = run.read_program()?;
     let told = || Ok::<_, anyhow::Error>(Told::new(&program, run.read_power()?));
+    let spread = Whole::of(footprint, &spreads(run)).spread();
     match (by, arguments.format) {
         (By::Window, Format::Json) => json::written(&told()?.windows()),
         (By::Window, Format::Csv) => tables::csv(&told()?.windows()),
-        (By::Window, format) => Ok(written(program::window_table(&told()?.windows()), format)),
+        (By::Window, format) => Ok(written(program::window_table(&told()?.windows(), spread), format)),
         (By::Phase, Format::Json) => json::written(&told()?.phases()),
         (By::Phase, Format::Csv) => tables::csv(&told()?.phases()),
-        (By::Phase, format) => Ok(written(program::phase_table(&told()?.phases()), format)),
+        (By::Phase, format) => Ok(written(program::phase_table(&told()?.phases(), spread), format)),
         _ => {
             let spreads = spreads(run);
             let mut shown = Shown::of(footprint, &spreads, run.manifest().recording.as_ref());
@@ -235,9 +237,9 @@ fn page(shown: &Shown<'_>, tef: &Tef, by: By, view: &ViewArgs) -> Result<Page> {
         },
         By::Part => match parts(footprint).as_slice() {
             [] => bail!(nothing_told()),
-            parts => page.table(program::part_table(parts)),
+            parts => page.table(program::part_table(parts, shown.whole.spread())),
         },
-        By::Stage => page.table(program::stage_table(&stages(footprint), |energy| numbers.text(energy))),
+        By::Stage => page.table(program::stage_table(&stages(footprint), shown.whole.spread())),
         By::Window | By::Phase => bail!(nothing_told()),
     }
     shown.trust.iter().for_each(|trust| tables::trust(&mut page, trust));

@@ -49,10 +49,11 @@ pub fn head(page: &mut Page, numbers: &Numbers<'_>) {
 /// How far all of this can be trusted.
 pub fn trust(page: &mut Page, trust: &Trust) {
     page.gap();
-    page.words(
-        Cell::from(format!("trust: {}", trust.line())).styled(colour::of_kind(colour::quiet(), trust.kind)),
-    );
-    page.words(Cell::from(trust.judgement()).styled(colour::quiet()));
+    let line = format!("trust: {}; {}", trust.line(), trust.verdict().as_str());
+    page.words(Cell::from(line).styled(colour::of_kind(colour::quiet(), trust.kind)));
+    for caveat in &trust.caveats {
+        page.words(Cell::from(format!("- {}: {}", caveat.message, caveat.remedy)).styled(colour::quiet()));
+    }
 }
 
 /// The balance of every device.

@@ -162,11 +162,14 @@ fn whole(recording: Option<&Recording>) -> impl Iterator<Item = &Balance> {
     recording.into_iter().flat_map(|recording| &recording.balance).filter(|balance| balance.domain.is_none())
 }
 
-/// What each stage used, as a mean over runs; they sum up to the run. One without a name where the program named none.
+/// What each stage used, as a mean over runs; they sum up to the run. One without a name where the program named none, unless no operation is known.
 pub(super) fn stages(runs: &[Whole]) -> Vec<StageTotal> {
     let of_run = |run: &Whole| -> Vec<StageWhole> {
         if !run.stages.is_empty() {
             return run.stages.clone();
+        }
+        if run.at(Slice::Operations).energy.0 <= 0.0 {
+            return Vec::new();
         }
         let between = run.at(Slice::BetweenOperations).energy;
         let outside = run.energy - run.recorded();

@@ -59,7 +59,7 @@ fn page(card: &Card) -> Page {
     card.trust.iter().for_each(|trust| tables::trust(&mut page, trust));
     if !card.phases.is_empty() {
         page.title("Training and inference");
-        page.table(phase_table(&card.phases));
+        page.table(phase_table(&card.phases, card.whole.spread()));
     }
     if !card.stages.is_empty() {
         page.title("Stages");

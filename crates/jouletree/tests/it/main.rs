@@ -13,6 +13,7 @@ mod common;
 mod daemon;
 mod decoded;
 mod doctor;
+mod endings;
 mod estimate;
 mod expected;
 mod export;
