@@ -46,10 +46,13 @@ environments: python ## Fetch the Python environments that tests use
 
 # With real frameworks and trackers, each in an environment of its own that is kept in the user's cache folder. PYTEST
 # passes arguments on: make test-python PYTEST='-k torch'; what it selects need not be in every environment (5).
+# Two programs run at a time, but for the tests marked `alone`, which compare energies of layers.
+pytest = JOULETREE_BINARY='$(abspath $(TARGET_DIR))/debug/jouletree' $$environment -m pytest -q --durations=10 \
+	-p no:cacheprovider
 run_pytest = environment=$$($(PYTHON) tools/environment.py $(1)) || exit 1; \
 	echo "tests in environment $(1)"; \
-	JOULETREE_BINARY='$(abspath $(TARGET_DIR))/debug/jouletree' $$environment -m pytest -q --durations=10 -p no:cacheprovider \
-		$(2) $(PYTEST) $(if $(PYTEST),|| [ $$? = 5 ]) || exit 1
+	$(pytest) -n 2 -m 'not alone' $(2) $(PYTEST) $(if $(PYTEST),|| [ $$? = 5 ]) || exit 1; \
+	$(pytest) -m alone $(2) $(PYTEST) || [ $$? = 5 ] || exit 1
 
 .PHONY: test-python
 test-python: tested-binary python
@@ -122,6 +125,7 @@ format: components
 .PHONY: lint
 lint: components
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy -p jouletree --no-default-features --locked -- -D warnings
 
 # Both write a cache, which is kept out of the sources.
 .PHONY: lint-python

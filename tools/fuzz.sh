@@ -27,6 +27,8 @@ fi
 CARGO_TARGET_DIR="$target_dir/fuzz"
 export CARGO_TARGET_DIR
 
+# All at once: linking one after the other leaves processors idle.
+"$cargo" fuzz build --sanitizer none
 targets=$("$cargo" fuzz list)
 for target in $targets; do
     corpus=${JOULETREE_CACHE:-$PWD/fuzz}/corpus/$target

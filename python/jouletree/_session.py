@@ -1,4 +1,4 @@
-"""What this process tells ``jouletree run``: which steps ran when, what its frameworks recorded, what went wrong.
+"""What this process reports to ``jouletree run``: which steps ran when, what its frameworks recorded, what went wrong.
 
 Everything is written to a folder of the process's own below the one that ``jouletree run`` names in the environment, as
 plain files: whatever happens to this process, what was written stays. Nothing here raises into the user's program.

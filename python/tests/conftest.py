@@ -18,6 +18,10 @@ EXAMPLES = PACKAGES.parent / "examples"
 sys.path.insert(0, str(PACKAGES))
 
 
+def pytest_configure(config) -> None:
+    config.addinivalue_line("markers", "alone: compares energies of layers; nothing else of ours runs meanwhile")
+
+
 class Process:
     """What one process of a recorded program left."""
 

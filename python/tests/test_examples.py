@@ -18,7 +18,10 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("JOULETREE_BINARY")
-pytestmark = pytest.mark.skipif(not BINARY, reason="JOULETREE_BINARY does not name the jouletree command")
+pytestmark = [
+    pytest.mark.skipif(not BINARY, reason="JOULETREE_BINARY does not name the jouletree command"),
+    pytest.mark.alone,
+]
 
 #: Modules that stand beside a program's own layers.
 BESIDE = {"optimizer", "data", "collectives"}
@@ -127,7 +130,7 @@ def test_joules_go_to_the_layers_of_the_program(example: Example, tmp_path: path
     assert share >= 0.95, outermost
     passes = {op["pass"] for op in run.ops if op["energy_j"]}
     assert passes >= ({"forward", "backward", "optimizer"} if example.trains else {"forward"})
-    assert "by layer" in run.output and "the monitor itself" in run.output
+    assert "by layer" in run.output and "jouletree itself" in run.output
     assert (run.folder / "tree.json").stat().st_size > 100
 
 

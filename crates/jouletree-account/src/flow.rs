@@ -30,7 +30,7 @@ pub struct Arrow {
     pub from_pass: Pass,
     /// The pass in which it is used.
     pub to_pass: Pass,
-    /// How many edges between tensors it stands for.
+    /// How many edges between tensors it represents.
     pub count: u64,
 }
 

@@ -3,8 +3,8 @@
 //! Pure mathematics over the types of `jouletree-model`; it knows nothing of where the data came from. The invariant
 //! is conservation: attributed + unattributed = measured, for every device.
 
-mod account;
 mod activity;
+mod align;
 pub mod attribution;
 mod charges;
 mod cursor;
@@ -18,12 +18,13 @@ mod self_time;
 mod sweep;
 mod tally;
 
-pub use account::{AccountError, Metered, Semantics, account, account_by, account_with, on_host_of, tally_device};
 pub use activity::{Activity, activity};
+pub use align::{AccountError, Metered, account, account_by, account_with, on_host_of, tally_device};
 pub use attribution::{Attribution, UnknownAttribution};
 pub use charges::{Charge, ChargeVisitor, charge_events, charge_events_by, charge_events_with};
 pub use energy_index::EnergyIndex;
-pub use rules::{Rule, RuleError, energy_series};
+pub use jouletree_model::{Rule, Semantics};
+pub use rules::{RuleError, energy_series, rule_for_unit};
 pub use tally::{OpTally, StepTally, Tally};
 
 mod blocks;

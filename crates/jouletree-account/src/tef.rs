@@ -20,7 +20,7 @@ pub struct Tef {
 /// What one operation used on one device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TefEntry {
-    /// The qualified tensor name, its components parted by `/`.
+    /// The qualified tensor name, its components separated by `/`.
     pub path: Box<str>,
     /// What the operation computes, in the framework's words.
     pub op_type: Box<str>,
@@ -247,7 +247,7 @@ mod tests {
         let mut footprint = Footprint::default();
         footprint.devices.push(DeviceEnergy {
             device: Device::new(DeviceClass::Gpu, 1),
-            measured: None,
+            total: None,
             attributed: Joules(2.0),
             unattributed: Joules::ZERO,
             outside_trace: Joules::ZERO,

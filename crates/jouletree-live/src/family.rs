@@ -1,6 +1,6 @@
 //! The metrics that there are: names, units, labels and values, before any format.
 
-use jouletree_series::live::DeviceTotal;
+use jouletree_series::ongoing::DeviceTotal;
 
 use crate::snapshot::Snapshot;
 use crate::{Aliases, codecarbon};
@@ -131,7 +131,7 @@ fn share(snapshot: &Snapshot) -> Family {
 
 fn monitor(snapshot: &Snapshot) -> Family {
     let point = |total: &DeviceTotal| Point { labels: of(total), value: total.parts.own.0 };
-    // Nobody tells who uses the energy of a whole machine.
+    // The users of the energy of a whole machine are unknown.
     let points = snapshot.inner_devices().map(point);
     counter("monitor", "What jouletree itself used, a part of the share of others", Unit::Joules, points)
 }
@@ -171,7 +171,7 @@ fn carbon(snapshot: &Snapshot) -> Vec<Family> {
     let labels = vec![("source", intensity.source.clone())];
     let intensity = gauge(
         "carbon_intensity",
-        "The carbon dioxide equivalent of electricity, as it was told",
+        "The carbon dioxide equivalent of electricity, as it was given",
         Unit::GramsPerJoule,
         [Point { labels, value: intensity.value.per_joule() }],
     );

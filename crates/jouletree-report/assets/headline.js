@@ -9,7 +9,7 @@ function headline() {
     made.append(nothing("No energy is known: nothing was metered while this ran."));
     return;
   }
-  const sure = sureness(total.energy, total.sd);
+  const sure = expected(ROOT) ?? sureness(total.energy, total.sd);
   const card = (name, value, ...more) => element("div", { class: "card" },
     element("span", { class: "label" }, name), element("span", { class: "value" }, value),
     ...more.filter(Boolean).map((line) => element("span", { class: "note" }, line)));

@@ -1,6 +1,6 @@
-//! The energy distribution diagram (EDD) of a layer: where its parts stand and how data flows between them.
+//! The energy distribution diagram (EDD) of a layer: where its parts are and how data flows between them.
 //!
-//! The layered layout is dagre's. Parts without data flow stand in rows below. Forward and backward passes share one
+//! The layered layout is dagre's. Parts without data flow are in rows below. Forward and backward passes share one
 //! layout, so that parts stay where they are when one is chosen.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -26,7 +26,7 @@ pub(crate) struct Measures {
     pub arrow_gap: f64,
     /// So many parts have a box of their own, the largest; the others share one.
     pub most_boxes: usize,
-    /// Parts without data flow stand in rows of so many, unless the rest is wider.
+    /// Parts without data flow are in rows of so many, unless the rest is wider.
     pub in_a_row: usize,
 }
 
@@ -34,29 +34,29 @@ pub(crate) struct Measures {
 const ON_PAGE: Measures =
     Measures { box_size: BOX, gap: (26.0, 34.0), arrow_gap: 10.0, most_boxes: MOST_BOXES, in_a_row: 4 };
 
-/// Where the parts of a layer stand.
+/// The positions of the parts of a layer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagram {
     /// Its size.
     pub size: (f64, f64),
     /// The parts.
-    pub places: Vec<Place>,
+    pub places: Vec<DiagramBox>,
     /// The data flow between them.
     pub routes: Vec<Route>,
 }
 
 /// A box of a diagram.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Place {
-    /// What it stands for.
-    pub part: Part,
+pub struct DiagramBox {
+    /// Its content.
+    pub part: BoxContent,
     /// Its middle.
     pub at: (f64, f64),
 }
 
-/// What a box stands for.
+/// The content of a box.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum BoxContent {
     /// A child of the layer, by its index.
     Child(usize),
     /// The operations with exactly the path of the layer.
@@ -136,11 +136,11 @@ impl Diagram {
         }
         let most = measures.most_boxes.max(1);
         let shown = if layer.children.len() > most { most - 1 } else { layer.children.len() };
-        let mut parts: Vec<Part> = (0..shown).map(Part::Child).collect();
-        let others = (shown < layer.children.len()).then_some(Part::Others(shown));
+        let mut parts: Vec<BoxContent> = (0..shown).map(BoxContent::Child).collect();
+        let others = (shown < layer.children.len()).then_some(BoxContent::Others(shown));
         parts.extend(others);
         if layer.own.0 > 0.0 {
-            parts.push(Part::Own);
+            parts.push(BoxContent::Own);
         }
         let flows = flows(layer, shown);
         let mut is_joined = vec![false; parts.len()];
@@ -148,7 +148,8 @@ impl Diagram {
             is_joined[*from] = true;
             is_joined[*to] = true;
         }
-        let mut places: Vec<Place> = parts.into_iter().map(|part| Place { part, at: (0.0, 0.0) }).collect();
+        let mut places: Vec<DiagramBox> =
+            parts.into_iter().map(|part| DiagramBox { part, at: (0.0, 0.0) }).collect();
         let (mut size, routes) = laid_out(&mut places, &is_joined, &flows, measures).unwrap_or_else(|| {
             is_joined.fill(false);
             Default::default()
@@ -190,7 +191,7 @@ fn flows(layer: &EnergyTree, shown: usize) -> BTreeMap<(usize, usize), Heads> {
             false => ((high, low), pair.turned()),
         })
         .collect();
-    // Otherwise the forward pass tells the order, by what flows most; small parts, which prepare what large ones use, come
+    // Otherwise the forward pass sets the order, by what flows most; small parts, which prepare what large ones use, come
     // first.
     directed
         .sort_by_key(|((from, to), pair)| std::cmp::Reverse((order(*from, *to).is_some(), pair.forward.0, *from)));
@@ -262,10 +263,10 @@ fn leads(below: &HashMap<usize, Vec<usize>>, from: usize, to: usize) -> bool {
     false
 }
 
-/// Places all boxes that data flows to or from; tells the size and the ways. `None` when the library gave up, as it asserts
+/// Places all boxes that data flows to or from; returns the size and the routes. `None` when the library gave up, as it asserts
 /// where it should return an error.
 fn laid_out(
-    places: &mut [Place],
+    places: &mut [DiagramBox],
     is_joined: &[bool],
     flows: &BTreeMap<(usize, usize), Heads>,
     measures: &Measures,
@@ -309,7 +310,7 @@ fn laid_out(
 }
 
 /// Places boxes in rows below what is there.
-fn in_rows(alone: Vec<&mut Place>, size: &mut (f64, f64), measures: &Measures) {
+fn in_rows(alone: Vec<&mut DiagramBox>, size: &mut (f64, f64), measures: &Measures) {
     if alone.is_empty() {
         return;
     }
@@ -361,9 +362,10 @@ mod tests {
     fn data_flows_downwards_and_gradients_up_the_same_way() {
         let (f, b) = (Pass::Forward, Pass::Backward);
         let diagram = Diagram::of(&layer(4, &[(1, 0, f, f), (0, 1, b, b), (0, 2, f, f)])).unwrap();
-        let at = |child: usize| diagram.places.iter().find(|place| place.part == Part::Child(child)).unwrap().at;
+        let at =
+            |child: usize| diagram.places.iter().find(|place| place.part == BoxContent::Child(child)).unwrap().at;
         assert!(at(1).1 < at(0).1 && at(0).1 < at(2).1, "{diagram:?}");
-        assert!(at(3).1 > at(2).1, "what has no data flow stands below");
+        assert!(at(3).1 > at(2).1, "what has no data flow is below");
         assert_eq!(diagram.routes.len(), 2);
         let route = diagram.routes.iter().find(|route| (route.from, route.to) == (1, 0)).unwrap();
         assert!(route.heads.has(Flow::Forward, false) && route.heads.has(Flow::Backward, true));
@@ -405,7 +407,7 @@ mod tests {
     fn many_small_parts_share_a_box() {
         let diagram = Diagram::of(&layer(100, &[(99, 98, Pass::Forward, Pass::Forward)])).unwrap();
         assert_eq!(diagram.places.len(), MOST_BOXES);
-        assert_eq!(diagram.places.last().unwrap().part, Part::Others(MOST_BOXES - 1));
+        assert_eq!(diagram.places.last().unwrap().part, BoxContent::Others(MOST_BOXES - 1));
         assert!(diagram.routes.is_empty());
         assert_eq!(Diagram::of(&EnergyTree::default()), None);
     }

@@ -117,7 +117,7 @@ impl Whole {
     pub fn of(footprint: &Footprint, spreads: &Spreads) -> Whole {
         let devices = Counted::of(&footprint.devices);
         let sum = |of: fn(&DeviceEnergy) -> Joules| devices.sum(&footprint.devices, of);
-        let energy = sum(|balance| balance.measured.unwrap_or(Joules::ZERO));
+        let energy = sum(|balance| balance.total.unwrap_or(Joules::ZERO));
         let mut slices = [(Joules::ZERO, Joules::ZERO); 5];
         if footprint.parts.is_empty() {
             let (attributed, outside) = (sum(charged), sum(|balance| balance.outside_trace));
@@ -338,7 +338,7 @@ impl StageWhole {
     fn of(footprint: &Footprint, number: usize, stage: &StageEnergy) -> StageWhole {
         let devices = Counted::of(&footprint.devices);
         let sum = |of: fn(&DeviceEnergy) -> Joules| devices.sum(&stage.devices, of);
-        let energy = sum(|balance| balance.measured.unwrap_or(Joules::ZERO));
+        let energy = sum(|balance| balance.total.unwrap_or(Joules::ZERO));
         let outside = sum(|balance| balance.outside_trace);
         let passes = passes(footprint, Some(number));
         let operations: Joules = passes.iter().copied().sum();
@@ -356,7 +356,7 @@ struct Counted {
 
 impl Counted {
     fn of(devices: &[DeviceEnergy]) -> Counted {
-        let is_known = |balance: &&DeviceEnergy| balance.measured.is_some();
+        let is_known = |balance: &&DeviceEnergy| balance.total.is_some();
         Counted { machines: devices.iter().filter(is_known).all(is_machine) }
     }
 
@@ -366,7 +366,7 @@ impl Counted {
     }
 
     fn sum(&self, devices: &[DeviceEnergy], of: fn(&DeviceEnergy) -> Joules) -> Joules {
-        self.counted(devices).filter(|balance| balance.measured.is_some()).map(of).sum()
+        self.counted(devices).filter(|balance| balance.total.is_some()).map(of).sum()
     }
 
     fn kind(&self, devices: &[DeviceEnergy]) -> Option<Kind> {
@@ -374,7 +374,7 @@ impl Counted {
     }
 
     fn interval(&self, devices: &[DeviceEnergy], spreads: &Spreads) -> Option<Interval> {
-        let used = self.counted(devices).filter_map(|balance| Some((&balance.device, balance.measured?)));
+        let used = self.counted(devices).filter_map(|balance| Some((&balance.device, balance.total?)));
         let mut sum = None;
         for (device, energy) in used.filter(|(_, energy)| energy.0 > 0.0) {
             let one = spreads.get(device)?.around(energy);
@@ -398,7 +398,7 @@ fn passes(footprint: &Footprint, stage: Option<usize>) -> [Joules; 3] {
     let counted = Counted::of(&footprint.devices);
     let is_counted = |device: usize| {
         let device = footprint.devices.get(device);
-        device.is_some_and(|balance| balance.measured.is_some() && (counted.machines || !is_machine(balance)))
+        device.is_some_and(|balance| balance.total.is_some() && (counted.machines || !is_machine(balance)))
     };
     let mut sums = [Joules::ZERO; 3];
     for charged in footprint.energies.iter().filter(|charged| is_counted(charged.device)) {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use jouletree_host::whole::WholeError;
 use parquet::errors::ParquetError;
 
 use crate::PowerError;
@@ -90,9 +91,9 @@ pub enum RunError {
         /// What went wrong because of it.
         source: Box<RunError>,
     },
-    /// A recording that cannot become tables now, most often for want of room.
+    /// A recording that cannot become tables now, most often for want of space.
     #[error(
-        "{}: the recording is kept, but could not be finished; make room on the disk and run: jouletree show {}",
+        "{}: the recording is kept, but could not be finished; free some space on the disk and run: jouletree show {}",
         .path.display(), .path.display()
     )]
     Unfinished {
@@ -119,6 +120,15 @@ pub enum RunError {
     Power(#[from] PowerError),
 }
 
+impl From<WholeError> for RunError {
+    fn from(error: WholeError) -> RunError {
+        match error {
+            WholeError::NoName(path) | WholeError::Exists(path) => RunError::Exists(path),
+            WholeError::Io { path, action, source } => RunError::Io { path, action, source },
+        }
+    }
+}
+
 impl RunError {
     /// Why a recording is not finished: its journal is kept where its folder is still there.
     pub(crate) fn unfinished(folder: &Path, source: RunError) -> RunError {
@@ -128,7 +138,7 @@ impl RunError {
 }
 
 impl RunError {
-    /// A complaint about what stands in a file.
+    /// A complaint about the content of a file.
     pub(crate) fn content(path: &Path, problem: impl Into<String>) -> RunError {
         RunError::Content { path: path.to_owned(), problem: problem.into() }
     }

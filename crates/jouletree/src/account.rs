@@ -4,15 +4,15 @@ use anyhow::Result;
 use jouletree_account::{Rule, Semantics, Tef, t2e, tensor_edges};
 use jouletree_model::Nanos;
 use jouletree_report::PowerFloor;
-use jouletree_run::EnergyOf;
+use jouletree_run::Scope;
 use jouletree_session::accounting::{Method, account};
 
 use crate::cli::{AccountArgs, By, EnergyArg, Format, RuleArg, SemanticsArg};
 use crate::page::Look;
 use crate::recording::shared;
 use crate::show::Shown;
-use crate::timings::Timings;
 use crate::{Outcome, inputs, json, print, print_warnings, show};
+use jouletree_session::timings::Timings;
 
 /// Runs the command.
 pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
@@ -42,7 +42,7 @@ pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
 
     let tef = Tef::from(footprint);
     let spreads = inputs::spreads(&arguments.power, &arguments.input.traces);
-    let tree = t2e(&tef, &tensor_edges(&footprint.model)).bounded(&spreads);
+    let tree = t2e(&tef, &tensor_edges(&footprint.model)).bounded(&spreads).predicted(&footprint.intervals);
     timings.stage("sum", Some(format!("{} operations", tef.entries().len())));
 
     if let Some(path) = &arguments.output {
@@ -65,7 +65,7 @@ pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
     print_warnings(&footprint.warnings);
     if arguments.timings {
         timings.stage("print", None);
-        timings.print();
+        write_stderr!("{timings}");
     }
     Ok(Outcome { warnings: accounted.footprint.warnings, strict: arguments.strict })
 }
@@ -79,11 +79,11 @@ impl From<RuleArg> for Rule {
     }
 }
 
-impl From<EnergyArg> for EnergyOf {
-    fn from(energy: EnergyArg) -> EnergyOf {
+impl From<EnergyArg> for Scope {
+    fn from(energy: EnergyArg) -> Scope {
         match energy {
-            EnergyArg::Tree => EnergyOf::Tree,
-            EnergyArg::Device => EnergyOf::Device,
+            EnergyArg::Tree => Scope::Tree,
+            EnergyArg::Device => Scope::Device,
         }
     }
 }

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
+use jouletree_host::whole::PartialFile;
 use jouletree_model::{Footprint, Trace, Warning};
 use jouletree_report::export::{self, Content, ExportError, Format};
-use jouletree_run::{EnergyOf, MeteredSeries, RunError, RunFolder, accounted};
+use jouletree_run::{Accounting, MeteredSeries, RunError, RunFolder, Scope, accounted};
 
 use crate::carbon::CarbonArgs;
-use crate::partial::Partial;
 use crate::{Outcome, print_warnings, run};
 use trackers::Tracker;
 
@@ -125,7 +125,7 @@ impl Source {
     /// Reads what a format needs; the events of a run are by far the largest part of it.
     fn read(run: &RunFolder, format: Format) -> Result<Source> {
         let accounting = run.manifest().accounting.as_ref();
-        let is_exact = accounting.is_none_or(|accounting| accounting.semantics == "exact");
+        let is_exact = accounting.is_none_or(Accounting::is_exact);
         let footprint = match run.read_footprint() {
             Err(RunError::OnlyRecorded(_)) if format.shows_events() => Footprint::default(),
             read => read?,
@@ -133,7 +133,7 @@ impl Source {
         if !format.shows_events() {
             return Ok(Source { footprint, trace: Trace::default(), power: Vec::new(), is_exact });
         }
-        let energy = accounting.map_or(EnergyOf::Device, |accounting| accounting.energy);
+        let energy = accounting.map_or(Scope::Device, |accounting| accounting.energy);
         let power = accounted(run.read_power()?, energy);
         let trace = match accounting {
             Some(_) => run.read_trace(rayon::current_num_threads())?,
@@ -180,14 +180,14 @@ impl Target {
             Target::Standard => return to_standard_output(write),
             Target::File(path) => path,
         };
-        let partial = Partial::beside(path)?;
+        let partial = PartialFile::beside(path)?;
         let mut output = BufWriter::with_capacity(BUFFER, partial.file());
         write(&mut output).with_context(|| format!("{}: not written", path.display()))?;
         drop(output);
-        // Somebody may have been faster.
+        // Another process may have been faster.
         check_free(path)?;
-        partial.become_whole(path)?;
-        eprintln!("wrote {}", path.display());
+        partial.become_whole()?;
+        writeln_stderr!("wrote {}", path.display());
         Ok(())
     }
 }
@@ -196,7 +196,8 @@ const BUFFER: usize = 1 << 18;
 
 fn to_standard_output(write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), ExportError>) -> Result<()> {
     let mut output = Piped { is_gone: false };
-    match write(&mut BufWriter::with_capacity(BUFFER, &mut output)) {
+    let written = write(&mut BufWriter::with_capacity(BUFFER, &mut output));
+    match written {
         // A reader that has seen enough is no error, whatever a format makes of it.
         Err(_) if output.is_gone => Ok(()),
         result => result.context("cannot write to standard output"),

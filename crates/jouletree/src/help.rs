@@ -50,7 +50,9 @@ fn groups(command: &Command) -> String {
     for (title, names) in GROUPS {
         text += &format!("{header}{title}:{header:#}\n");
         for name in names {
-            let about = command.find_subcommand(name).and_then(Command::get_about).cloned().unwrap_or_default();
+            // Commands of features that this build does not have are left out.
+            let Some(found) = command.find_subcommand(name) else { continue };
+            let about = found.get_about().cloned().unwrap_or_default();
             text += &format!("  {literal}{name:<10}{literal:#} {about}\n");
         }
         text.push('\n');

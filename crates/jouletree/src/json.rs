@@ -39,6 +39,11 @@ pub struct DeviceRow<'a> {
     uncovered_s: f64,
     low_j: Option<f64>,
     high_j: Option<f64>,
+    /// Columns that are there for all rows or for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    low_90_j: Option<Option<f64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    high_90_j: Option<Option<f64>>,
 }
 
 #[derive(Serialize)]
@@ -55,7 +60,11 @@ pub struct OpRow<'a> {
     approximate: bool,
     low_j: Option<f64>,
     high_j: Option<f64>,
-    /// A column that is there for all rows or for none.
+    /// Columns that are there for all rows or for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    low_90_j: Option<Option<f64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    high_90_j: Option<Option<f64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     standard_error_j: Option<Option<f64>>,
     label: Cow<'a, str>,
@@ -122,20 +131,24 @@ pub fn written(value: &impl Serialize) -> Result<String> {
 
 /// The balance of every device.
 pub fn device_rows<'a>(footprint: &'a Footprint, spreads: &Spreads) -> Vec<DeviceRow<'a>> {
+    let is_predicted = !footprint.intervals.is_empty();
+    let predicted = footprint.predicted_interval().filter(|_| footprint.devices.len() == 1);
     let row = |balance: &'a DeviceEnergy| {
-        let bounds = balance.measured.and_then(|energy| Some(spreads.get(&balance.device)?.around(energy)));
+        let bounds = balance.total.and_then(|energy| Some(spreads.get(&balance.device)?.around(energy)));
         DeviceRow {
             device: &balance.device,
             kind: balance.kind,
-            measured_j: balance.measured.map(|energy| energy.0),
-            attributed_j: balance.measured.map(|_| balance.attributed.0),
-            unattributed_j: balance.measured.map(|_| balance.unattributed.0),
-            outside_trace_j: balance.measured.map(|_| balance.outside_trace.0),
+            measured_j: balance.total.map(|energy| energy.0),
+            attributed_j: balance.total.map(|_| balance.attributed.0),
+            unattributed_j: balance.total.map(|_| balance.unattributed.0),
+            outside_trace_j: balance.total.map(|_| balance.outside_trace.0),
             busy_s: balance.busy.seconds(),
             metered_s: balance.metered.seconds(),
             uncovered_s: balance.uncovered.seconds(),
             low_j: bounds.map(|bounds| bounds.low.0),
             high_j: bounds.map(|bounds| bounds.high.0),
+            low_90_j: is_predicted.then_some(predicted.map(|interval| interval.low.0)),
+            high_90_j: is_predicted.then_some(predicted.map(|interval| interval.high.0)),
         }
     };
     footprint.devices.iter().map(row).collect()
@@ -149,9 +162,11 @@ pub fn op_rows<'a>(
     entries: impl Iterator<Item = &'a TefEntry>,
 ) -> Vec<OpRow<'a>> {
     let metered: BTreeSet<&Device> =
-        footprint.devices.iter().filter(|device| device.measured.is_some()).map(|device| &device.device).collect();
+        footprint.devices.iter().filter(|device| device.total.is_some()).map(|device| &device.device).collect();
     let has_errors = footprint.energies.iter().any(|charged| charged.standard_error.is_some());
+    let is_predicted = !footprint.intervals.is_empty();
     let row = |entry: &'a TefEntry| {
+        let predicted = footprint.interval_of(&entry.path, entry.pass, entry.energy);
         let bounds = spreads.get(&entry.device).map(|spread| spread.around(entry.energy));
         OpRow {
             name: &entry.name,
@@ -166,6 +181,8 @@ pub fn op_rows<'a>(
             count: entry.count,
             low_j: bounds.map(|bounds| bounds.low.0),
             high_j: bounds.map(|bounds| bounds.high.0),
+            low_90_j: is_predicted.then_some(predicted.map(|interval| interval.low.0)),
+            high_90_j: is_predicted.then_some(predicted.map(|interval| interval.high.0)),
             standard_error_j: has_errors.then_some(entry.standard_error.map(|error| error.0)),
             label: entry.label(),
             run_share: whole.of_run(entry.energy),

@@ -1,16 +1,17 @@
 //! The command line of jouletree: arguments in, tables and files out. Everything else lives in the libraries.
 
-/// Instead of the standard library's: a log on a full disk takes no words, which must not end what goes on here.
-macro_rules! eprint {
-    ($($words:tt)*) => {{
-        let _ = ::std::io::Write::write_fmt(&mut ::std::io::stderr(), format_args!($($words)*));
+/// Writes to standard error and ignores failures, where the standard library's `eprint!` panics: a full disk under a log
+/// must not end a recording.
+macro_rules! write_stderr {
+    ($($format:tt)*) => {{
+        let _ = ::std::io::Write::write_fmt(&mut ::std::io::stderr(), format_args!($($format)*));
     }};
 }
 
-/// The same with an end of line.
-macro_rules! eprintln {
-    ($($words:tt)*) => {{
-        let line = format!($($words)*) + "\n";
+/// Writes one whole line in the same way.
+macro_rules! writeln_stderr {
+    ($($format:tt)*) => {{
+        let line = format!($($format)*) + "\n";
         let _ = ::std::io::Write::write_all(&mut ::std::io::stderr(), line.as_bytes());
     }};
 }
@@ -35,12 +36,13 @@ mod help;
 mod inputs;
 mod inspect;
 mod json;
-mod live;
+mod live_args;
+mod logging;
 mod meter_args;
 mod monitor;
 mod named_model;
 mod numbers;
-mod partial;
+#[cfg(feature = "patch")]
 mod patch;
 mod predict;
 mod program;
@@ -52,11 +54,11 @@ mod recorded_json;
 mod report;
 mod rows;
 mod run;
+#[cfg(feature = "serve")]
 mod serve;
 mod show;
 mod steps;
 mod tables;
-mod timings;
 mod top;
 mod tradeoff;
 mod train;
@@ -75,12 +77,18 @@ use cli::{Cli, Command};
 
 /// What `--strict` exits with when there was a warning; 1 is an error and 2 a wrong command line.
 const WARNED: u8 = 3;
+/// What a wrong command line exits with, as in `clap`.
+const WRONG_COMMAND_LINE: u8 = 2;
 
 fn main() -> ExitCode {
     jouletree_model::silence_guarded_panics();
     signals::survive_file_size_limit();
     let cli = arguments();
     colour::choose(cli.color);
+    if let Err(error) = logging::start(cli.verbose, cli.command.default_log_level()) {
+        writeln_stderr!("error: {error}");
+        return ExitCode::from(WRONG_COMMAND_LINE);
+    }
     let outcome = match cli.command {
         Command::Account(arguments) => account::run(&arguments).map(ExitCode::from),
         Command::Attend(arguments) => attend::run(&arguments).map(|()| ExitCode::SUCCESS),
@@ -99,10 +107,12 @@ fn main() -> ExitCode {
         Command::Inspect(arguments) => inspect::run(&arguments).map(ExitCode::from),
         Command::Monitor(arguments) => monitor::run(&arguments),
         Command::Predict(arguments) => predict::run(&arguments).map(ExitCode::from),
+        #[cfg(feature = "patch")]
         Command::Patch(arguments) => patch::run(&arguments).map(ExitCode::from),
         Command::Record(arguments) => record::run(&arguments),
         Command::Report(arguments) => report::run(&arguments).map(ExitCode::from),
         Command::Run(arguments) => run::run(&arguments),
+        #[cfg(feature = "serve")]
         Command::Serve(arguments) => serve::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Show(arguments) => show::run(&arguments).map(ExitCode::from),
         Command::Top(arguments) => top::run(&arguments).map(ExitCode::from),
@@ -111,7 +121,7 @@ fn main() -> ExitCode {
         Command::Launch(arguments) => Ok(ExitCode::from(launch::become_command(&arguments.command))),
     };
     outcome.unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
+        writeln_stderr!("error: {error:#}");
         ExitCode::FAILURE
     })
 }
@@ -142,9 +152,9 @@ fn print_warnings(warnings: &[Warning]) {
     for warning in jouletree_report::summed(warnings) {
         match page::Look::of_stderr() {
             page::Look::Text { width: Some(width), .. } => {
-                eprint!("{}", paragraph::entry("warning: ", &warning.to_string(), 4, width));
+                write_stderr!("{}", paragraph::entry("warning: ", &warning.to_string(), 4, width));
             }
-            _ => eprintln!("warning: {warning}"),
+            _ => writeln_stderr!("warning: {warning}"),
         }
     }
 }
@@ -156,7 +166,7 @@ fn arguments() -> Cli {
         let hint = help::missing_dashes(&words).filter(|_| error.use_stderr());
         let _ = error.print();
         if let Some(meant) = hint {
-            eprintln!("\nThe command to run follows `--`: {meant}");
+            writeln_stderr!("\nThe command to run follows `--`: {meant}");
         }
         std::process::exit(error.exit_code())
     });

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use jouletree_account::{Shares, Spreads};
-use jouletree_model::{Device, Footprint, Interval, Joules, Kind, Spread};
+use jouletree_account::{EnergyTree, Shares, Spreads, TefEntry};
+use jouletree_model::{Device, Footprint, Interval, Joules, Kind, LEVEL, PREDICTION_LEVEL, Spread};
 use jouletree_report::{Base, Whole};
 
 use crate::cell::Cell;
@@ -15,6 +15,7 @@ const DIGITS: usize = 3;
 /// What is known of the devices behind a footprint, and what shares are shares of.
 pub struct Numbers<'a> {
     kinds: BTreeMap<&'a Device, Kind>,
+    footprint: &'a Footprint,
     spreads: &'a Spreads,
     pub whole: &'a Whole,
 }
@@ -22,7 +23,7 @@ pub struct Numbers<'a> {
 impl<'a> Numbers<'a> {
     pub fn of(footprint: &'a Footprint, spreads: &'a Spreads, whole: &'a Whole) -> Numbers<'a> {
         let kinds = footprint.devices.iter().filter_map(|balance| Some((&balance.device, balance.kind?)));
-        Numbers { kinds: kinds.collect(), spreads, whole }
+        Numbers { kinds: kinds.collect(), footprint, spreads, whole }
     }
 
     /// The header of shares of recorded steps or of the trace.
@@ -48,9 +49,18 @@ impl<'a> Numbers<'a> {
         written(energy, self.whole.spread())
     }
 
-    /// Whether it is known of any device what its energies may be off by.
+    /// Whether it is known of any energy what it may be off by.
     pub fn have_bounds(&self) -> bool {
-        self.footprint_spreads().next().is_some()
+        self.is_predicted() || self.footprint_spreads().next().is_some()
+    }
+
+    /// The title of the column of intervals: their level.
+    pub fn level(&self) -> &'static str {
+        if self.is_predicted() { prediction_level() } else { "95 %" }
+    }
+
+    fn is_predicted(&self) -> bool {
+        !self.footprint.intervals.is_empty()
     }
 
     /// An energy of a device.
@@ -68,14 +78,35 @@ impl<'a> Numbers<'a> {
         )
     }
 
+    /// The interval of all that a device used.
+    pub fn bounds_of_device(&self, device: &Device, energy: Joules) -> String {
+        match self.footprint.predicted_interval().filter(|_| self.footprint.devices.len() == 1) {
+            Some(interval) => interval.to_string(),
+            None => self.bounds_on(device, energy),
+        }
+    }
+
+    /// The interval of what an operation used.
+    pub fn bounds_of_operation(&self, entry: &TefEntry) -> String {
+        match self.footprint.interval_of(&entry.path, entry.pass, entry.energy) {
+            Some(interval) => interval.to_string(),
+            None => self.bounds_on(&entry.device, entry.energy),
+        }
+    }
+
+    /// The interval of what a layer used.
+    pub fn bounds_of_layer(&self, node: &EnergyTree) -> String {
+        node.predicted.map_or_else(|| self.bounds_across(&node.devices), |interval| interval.to_string())
+    }
+
     /// The 95 % interval of an energy of a device.
-    pub fn bounds_on(&self, device: &Device, energy: Joules) -> String {
+    fn bounds_on(&self, device: &Device, energy: Joules) -> String {
         let spread = self.spreads.get(device);
         self.bounds(spread, spread.map(|spread| spread.around(energy)))
     }
 
     /// The 95 % interval of an energy of several devices.
-    pub fn bounds_across(&self, devices: &Shares<Device>) -> String {
+    fn bounds_across(&self, devices: &Shares<Device>) -> String {
         self.bounds(self.spreads.of(devices), self.spreads.interval(devices))
     }
 
@@ -103,6 +134,12 @@ impl<'a> Numbers<'a> {
 pub fn written(energy: Joules, spread: Option<Spread>) -> String {
     let digits = spread.map_or(DIGITS, Spread::digits);
     format!("{energy:.digits$}")
+}
+
+/// The title of a column of intervals of predictions.
+pub const fn prediction_level() -> &'static str {
+    const { assert!(LEVEL == 95 && PREDICTION_LEVEL == 90) };
+    "90 %"
 }
 
 /// An energy, so that its kind is seen, and its weight where it is a share of a whole.

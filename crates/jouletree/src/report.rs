@@ -1,18 +1,18 @@
 //! `jouletree report`: one page that shows where the joules of a run went, and figures for papers.
 
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use jouletree_account::Attribution;
+use jouletree_host::whole::{self, PartialFile};
 use jouletree_model::{Footprint, MeteredSeries, Pass, Trace};
 use jouletree_report::{FigureChoice, FigureFormat, Figures, Study, page};
 use jouletree_run::{RunFolder, read_file};
 
-use crate::partial::Partial;
 use crate::{Outcome, run};
 
 /// What every page of ours holds, by which it may be replaced.
@@ -46,7 +46,7 @@ pub struct ReportArgs {
     /// names
     #[arg(long, value_name = "DIR")]
     pub figures: Option<PathBuf>,
-    /// The form of the figures; several are parted by commas
+    /// The form of the figures; comma-separated
     #[arg(
         long,
         value_name = "FORMAT",
@@ -100,7 +100,7 @@ pub fn run(arguments: &ReportArgs) -> Result<Outcome> {
     let study = Study::read_by(folders, arguments.attribution, rayon::current_num_threads())?;
     if let Some(output) = output {
         write(&study, &output, arguments.share)?;
-        eprintln!("jouletree: wrote {}", output.display());
+        writeln_stderr!("jouletree: wrote {}", output.display());
     }
     if let Some(folder) = &arguments.figures {
         write_figures(&study, arguments, folder)?;
@@ -125,13 +125,13 @@ pub fn write(study: &Study, output: &Path, is_shared: bool) -> Result<()> {
     }
     let text = page(study).context("the report cannot be written")?;
     let before = output.metadata().ok().map(|data| data.permissions());
-    let partial = Partial::with_mode(output, mode(output, is_shared))?;
-    partial.file().write_all(text.as_bytes()).with_context(|| format!("cannot write {}", output.display()))?;
+    let partial = PartialFile::with_mode(output, mode(output, is_shared))?;
+    partial.write(text.as_bytes())?;
     if let Some(before) = before {
         // Others who could read the page before still can.
         partial.file().set_permissions(before).with_context(|| format!("cannot write {}", output.display()))?;
     }
-    partial.become_whole(output)
+    Ok(partial.become_whole()?)
 }
 
 /// The permissions of a page: its owner's, unless it is shared or in a run folder that is.
@@ -150,7 +150,7 @@ fn write_figures(study: &Study, arguments: &ReportArgs, folder: &Path) -> Result
     };
     let figures = Figures::of(study, &choice)?;
     for (name, why) in &figures.missing {
-        eprintln!("jouletree: {name} is not written: {why}");
+        writeln_stderr!("jouletree: {name} is not written: {why}");
     }
     if figures.drawn.is_empty() {
         return Ok(());
@@ -161,14 +161,12 @@ fn write_figures(study: &Study, arguments: &ReportArgs, folder: &Path) -> Result
             let format = FigureFormat::from(*form);
             let file = folder.join(format!("{}.{}", figure.name, format.extension()));
             replace(&file, &figure.bytes(format)?)?;
-            eprintln!("jouletree: wrote {}", file.display());
+            writeln_stderr!("jouletree: wrote {}", file.display());
         }
     }
     Ok(())
 }
 
 fn replace(output: &Path, bytes: &[u8]) -> Result<()> {
-    let partial = Partial::beside(output)?;
-    partial.file().write_all(bytes).with_context(|| format!("cannot write {}", output.display()))?;
-    partial.become_whole(output)
+    Ok(whole::write(output, bytes)?)
 }

@@ -19,7 +19,11 @@ pub struct LayerRow {
     count: u64,
     low_j: Option<f64>,
     high_j: Option<f64>,
-    /// A column that is there for all rows or for none.
+    /// Columns that are there for all rows or for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    low_90_j: Option<Option<f64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    high_90_j: Option<Option<f64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     standard_error_j: Option<Option<f64>>,
     run_share: f64,
@@ -28,7 +32,8 @@ pub struct LayerRow {
 
 /// The tree as rows, parents before children, as deep as asked for.
 pub fn layer_rows(tree: &EnergyTree, whole: &Whole, depth: u16) -> Vec<LayerRow> {
-    fn add(node: &EnergyTree, depth: u16, deepest: u16, about: (&Whole, bool), rows: &mut Vec<LayerRow>) {
+    fn add(node: &EnergyTree, depth: u16, deepest: u16, about: (&Whole, bool, bool), rows: &mut Vec<LayerRow>) {
+        let (whole, has_errors, is_predicted) = about;
         rows.push(LayerRow {
             path: node.path.clone(),
             depth,
@@ -42,16 +47,18 @@ pub fn layer_rows(tree: &EnergyTree, whole: &Whole, depth: u16) -> Vec<LayerRow>
             count: node.count,
             low_j: node.interval.map(|interval| interval.low.0),
             high_j: node.interval.map(|interval| interval.high.0),
-            standard_error_j: about.1.then_some(node.standard_error.map(|error| error.0)),
-            run_share: about.0.of_run(node.energy),
-            base_share: about.0.of_base(node.energy),
+            low_90_j: is_predicted.then_some(node.predicted.map(|interval| interval.low.0)),
+            high_90_j: is_predicted.then_some(node.predicted.map(|interval| interval.high.0)),
+            standard_error_j: has_errors.then_some(node.standard_error.map(|error| error.0)),
+            run_share: whole.of_run(node.energy),
+            base_share: whole.of_base(node.energy),
         });
         if depth < deepest {
             node.children.iter().for_each(|child| add(child, depth + 1, deepest, about, rows));
         }
     }
     let mut rows = Vec::new();
-    add(tree, 0, depth, (whole, tree.has_errors()), &mut rows);
+    add(tree, 0, depth, (whole, tree.has_errors(), tree.is_predicted()), &mut rows);
     rows
 }
 

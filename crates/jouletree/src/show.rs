@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow, bail};
 use jouletree_account::{Folding, Spreads, Tef, TefEntry, TensorEdge, t2e, tensor_edges};
 use jouletree_model::{Footprint, MeteredSeries, Pass};
-use jouletree_report::{PowerFloor, Told, Trust, Whole, footprint_by, parts, stages};
+use jouletree_report::{PowerFloor, ProgramEnergy, Trust, Whole, footprint_by, parts, stages};
 use jouletree_run::{Recording, RunFolder};
 
 use crate::cli::{By, Format, PassArg, ShowArgs, ViewArgs};
@@ -40,7 +40,7 @@ pub fn run(arguments: &ShowArgs) -> Result<Outcome> {
     // Who looks at one view has seen them, or can.
     let is_one_view = arguments.by.is_some() && look(arguments.view.format).is_some();
     if is_one_view && warnings.len() > FEW_WARNINGS {
-        eprintln!("{} warnings about this run: jouletree show {}", warnings.len(), run.path().display());
+        writeln_stderr!("{} warnings about this run: jouletree show {}", warnings.len(), run.path().display());
     } else {
         print_warnings(&warnings);
     }
@@ -89,7 +89,7 @@ pub fn run_report(run: &RunFolder, footprint: &Footprint, power: Vec<MeteredSeri
     let numbers = Numbers::of(footprint, &spreads, &shown.whole);
     let spread = shown.whole.spread();
     let program = run.read_program()?;
-    let told = Told::new(&program, power);
+    let told = ProgramEnergy::new(&program, power);
     let mut page = recorded::report(recording);
     page.title("all joules");
     tables::head(&mut page, &numbers);
@@ -107,7 +107,7 @@ pub fn run_report(run: &RunFolder, footprint: &Footprint, power: Vec<MeteredSeri
     if !footprint.energies.is_empty() {
         let (tef, _) = chosen(footprint, &view);
         page.title(format!("by layer{}", program::recorded_words(&phases)));
-        page.table(tree(&t2e(&tef, &[]), &numbers, &view));
+        page.table(tree(&t2e(&tef, &[]).predicted(&footprint.intervals), &numbers, &view));
         page.title("by type of operation");
         page.table(tables::types(&tef, TABLE_ROWS, &numbers));
         let ranked = ranked(&tef, &view, &shown.floor);
@@ -139,7 +139,7 @@ fn spreads(run: &RunFolder) -> Spreads {
 /// One view of a run as text.
 fn run_view(run: &RunFolder, footprint: &Footprint, by: By, arguments: &ViewArgs) -> Result<String> {
     let program = run.read_program()?;
-    let told = || Ok::<_, anyhow::Error>(Told::new(&program, run.read_power()?));
+    let told = || Ok::<_, anyhow::Error>(ProgramEnergy::new(&program, run.read_power()?));
     let spread = Whole::of(footprint, &spreads(run)).spread();
     match (by, arguments.format) {
         (By::Window, Format::Json) => json::written(&told()?.windows()),
@@ -181,7 +181,7 @@ fn whole_view(shown: &Shown<'_>, by: By, view: &ViewArgs) -> Result<String> {
     let Shown { footprint, spreads, whole, .. } = shown;
     let (tef, edges) = chosen(footprint, view);
     let operations = || json::op_rows(footprint, spreads, whole, ranked(&tef, view, &shown.floor).into_iter());
-    let bounded = || t2e(&tef, &edges).bounded(spreads);
+    let bounded = || t2e(&tef, &edges).bounded(spreads).predicted(&footprint.intervals);
     if let Some(look) = look(view.format) {
         return Ok(page(shown, &tef, by, view)?.written(look));
     }
@@ -218,7 +218,7 @@ fn page(shown: &Shown<'_>, tef: &Tef, by: By, view: &ViewArgs) -> Result<Page> {
         page.gap();
     }
     match by {
-        By::Layer => page.table(tree(&t2e(tef, &[]), &numbers, view)),
+        By::Layer => page.table(tree(&t2e(tef, &[]).predicted(&footprint.intervals), &numbers, view)),
         By::Op => {
             page.table(tables::operations(tef, &ranked(tef, view, &shown.floor), &numbers, true));
             page.words(if view.by_power { shown.floor.words() } else { String::new() });

@@ -30,7 +30,7 @@ pub fn report(
     page.gap();
     page.table(devices(footprint, numbers));
     page.title("by layer");
-    page.table(tree(&t2e(tef, &[]), numbers, view));
+    page.table(tree(&t2e(tef, &[]).predicted(&footprint.intervals), numbers, view));
     page.title(format!("top {} operations", ranked.len()));
     page.table(operations(tef, ranked, numbers, true));
     page.title("by pass");
@@ -58,15 +58,15 @@ pub fn trust(page: &mut Page, trust: &Trust) {
 
 /// The balance of every device.
 pub fn devices(footprint: &Footprint, numbers: &Numbers<'_>) -> Columns {
-    let header = ["device", "kind", "energy", "95 %", "attributed", "unattributed", "busy", "metered"];
-    let table = Columns::new(&header).names(0).left(1).parted(3, '…').parted(4, '(').parted(5, '(');
+    let header = ["device", "kind", "energy", numbers.level(), "attributed", "unattributed", "busy", "metered"];
+    let table = Columns::new(&header).names(0).left(1).split_at(3, '…').split_at(4, '(').split_at(5, '(');
     let mut table = table.optional(&[7, 6, 3, 5]);
     if !numbers.have_bounds() {
         table = table.without(&[3]);
     }
     for balance in &footprint.devices {
         let device = Cell::from(balance.device.to_string());
-        let Some(measured) = balance.measured else {
+        let Some(measured) = balance.total else {
             table.row(vec![device, Cell::from("no power").styled(colour::quiet())]);
             continue;
         };
@@ -79,7 +79,7 @@ pub fn devices(footprint: &Footprint, numbers: &Numbers<'_>) -> Columns {
             device,
             kind_cell(balance.kind),
             numbers.on(&balance.device, measured, None),
-            Cell::from(numbers.bounds_on(&balance.device, measured)).styled(colour::quiet()),
+            Cell::from(numbers.bounds_of_device(&balance.device, measured)).styled(colour::quiet()),
             with_share(balance.attributed),
             with_share(balance.unattributed),
             balance.busy.to_string().into(),
@@ -97,7 +97,7 @@ pub fn operations(tef: &Tef, entries: &[&TefEntry], numbers: &Numbers<'_>, has_o
         "pass",
         "device",
         "energy",
-        "95 %",
+        numbers.level(),
         "of run",
         numbers.base(),
         "op power",
@@ -105,7 +105,8 @@ pub fn operations(tef: &Tef, entries: &[&TefEntry], numbers: &Numbers<'_>, has_o
         "count",
         "± own",
     ];
-    let table = Columns::new(&header).left(2).left(3).shorten(1, Keep::Start).shorten(0, Keep::End).parted(5, '…');
+    let table =
+        Columns::new(&header).left(2).left(3).shorten(1, Keep::Start).shorten(0, Keep::End).split_at(5, '…');
     let mut table = table.at_least(0, OPERATION).optional(&[1, 10, 9, 5, 8, 3, 7, 6]);
     if !numbers.have_bounds() {
         table = table.without(&[5]);
@@ -125,7 +126,7 @@ pub fn operations(tef: &Tef, entries: &[&TefEntry], numbers: &Numbers<'_>, has_o
             entry.pass.to_string().into(),
             entry.device.to_string().into(),
             if entry.approximate { Cell { text: format!("≈ {}", energy.text), ..energy } } else { energy },
-            Cell::from(numbers.bounds_on(&entry.device, entry.energy)).styled(colour::quiet()),
+            Cell::from(numbers.bounds_of_operation(entry)).styled(colour::quiet()),
             run,
             base,
             entry.power().map(|power| power.to_string()).unwrap_or_default().into(),

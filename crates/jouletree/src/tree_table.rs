@@ -16,7 +16,7 @@ pub fn tree(tree: &EnergyTree, numbers: &Numbers<'_>, view: &ViewArgs) -> Column
     let header = [
         "layer",
         "energy",
-        "95 %",
+        numbers.level(),
         "of run",
         base,
         "",
@@ -27,7 +27,7 @@ pub fn tree(tree: &EnergyTree, numbers: &Numbers<'_>, view: &ViewArgs) -> Column
         "ops",
         "± own",
     ];
-    let table = Columns::new(&header).left(5).shorten(0, Keep::Start).parted(2, '…');
+    let table = Columns::new(&header).left(5).shorten(0, Keep::Start).split_at(2, '…');
     let table = table.optional(&[10, 9, 2]).optional_together(&[6, 7, 8]).optional(&[5, 4]);
     let table = if numbers.have_bounds() { table } else { table.without(&[2]) };
     let table = if numbers.whole.has_base() { table } else { table.without(&[4]) };
@@ -93,7 +93,7 @@ impl Drawing<'_> {
         self.table.row(vec![
             Cell::below(lead, &node.name).styled(weight),
             self.numbers.across(&node.devices, node.energy, part),
-            Cell::from(self.numbers.bounds_across(&node.devices)).styled(colour::quiet()),
+            Cell::from(self.numbers.bounds_of_layer(node)).styled(colour::quiet()),
             run,
             base,
             Cell::bar(self.numbers.whole.of_run(node.energy)),

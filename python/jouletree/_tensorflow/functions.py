@@ -87,8 +87,8 @@ class Functions:
         self._names: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
         self._labels = Labels()
         version = str(tensorflow.__version__).split(".")[:2]
-        #: Whether profiles tell of what XLA has compiled; before 2.16 they do not.
-        self._tells_instructions = [int(part) for part in version if part.isdigit()] >= [2, 16]
+        #: Whether profiles contain what XLA has compiled; before 2.16 they do not.
+        self._lists_instructions = [int(part) for part in version if part.isdigit()] >= [2, 16]
         #: Steps that are counted once their window is written, by phase and function.
         self._waiting: dict[tuple[str, str], int] = {}
         self.local = _Local()
@@ -171,7 +171,7 @@ class Functions:
             call.number = session.next_step()
         key = self._phase_of(known.purpose), known.label
         wanted = windows is not None and session.wants(*key, self._waiting.get(key, 0))
-        if call.prepares and known.is_compiled and not self._tells_instructions:
+        if call.prepares and known.is_compiled and not self._lists_instructions:
             # Compiling and running would be one in the profile.
             wanted = False
         call.recorded = bool(wanted and windows is not None and guarded(windows.open, known.names, call.prepares))

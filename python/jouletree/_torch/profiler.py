@@ -58,7 +58,7 @@ class Windows:
         self.thread = 0
         #: Begins a range in the trace, which has to be left by the one handed out.
         self.range: Callable[[str], Any] = torch.autograd.profiler.record_function
-        #: Counts windows, so that a step can tell whether its window was still the same when it ended.
+        #: Counts windows, so that a step knows whether its window was still the same when it ended.
         self.number = 0
         #: When the window was opened, in nanoseconds since the epoch.
         self.opened = 0
@@ -158,7 +158,7 @@ class Windows:
         self._way_out = forks.way_out()
         level = os.environ.get("KINETO_LOG_LEVEL")
         if level is None:
-            # Else the library tells on stderr whenever it starts or stops.
+            # Else the library prints to stderr whenever it starts or stops.
             os.environ["KINETO_LOG_LEVEL"] = "99"
         try:
             torch = self._torch

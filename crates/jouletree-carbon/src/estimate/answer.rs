@@ -114,7 +114,7 @@ pub struct Region {
 }
 
 impl Question {
-    /// What the hardware uses at a place, and what that stands for.
+    /// What the hardware uses at a place, and its impact.
     pub fn answer(&self, context: &Context) -> Result<Answer, QuestionError> {
         let mut notes = Vec::new();
         let (machines, hardware) = self.hardware(&mut notes)?;
@@ -202,7 +202,7 @@ impl Question {
         Ok((machines, hardware))
     }
 
-    /// The part of making the machines that falls to this time, if somebody wants it counted.
+    /// The part of making the machines that falls to this time, if it is to be counted.
     fn embodied(&self, context: &Context, notes: &mut Vec<String>) -> Option<f64> {
         let wanted = context.embodied?;
         if wanted.total_kg.is_none() {

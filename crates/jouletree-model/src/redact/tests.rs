@@ -6,7 +6,7 @@ fn line(text: &str) -> Vec<&str> {
     text.split('|').collect()
 }
 
-/// Words are parted by `|`; an empty second text means that nothing changes.
+/// Words are separated by `|`; an empty second text means that nothing changes.
 #[test]
 fn secrets_go_and_everything_else_stays() {
     for (given, expected) in [

@@ -47,21 +47,21 @@ pub struct Quality {
     pub bounds: Option<Bounds>,
 }
 
-/// Factors that lead from a number to the ends of its 90 % interval.
+/// Factors that lead from a number to the ends of the interval of this level, in percent. Sensors have those of 90 %.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bounds {
-    /// To the 5th percentile, at most one.
+pub struct Bounds<const PERCENT: u8 = 90> {
+    /// To the lower end (at 90 % the 5th percentile), at most one.
     pub low: f64,
-    /// To the 95th percentile, at least one.
+    /// To the upper end (at 90 % the 95th percentile), at least one.
     pub high: f64,
 }
 
 /// From the ends of a normal 90 % interval to those of the 95 % interval.
 const FROM_90_TO_95: f64 = 1.96 / 1.645;
 
-impl Bounds {
+impl Bounds<90> {
     /// The factors that lead to the ends of the 95 % interval, which is the one that people are shown.
-    pub fn at_95(self) -> Bounds {
+    pub fn at_95(self) -> Bounds<95> {
         Bounds { low: self.low.powf(FROM_90_TO_95), high: self.high.powf(FROM_90_TO_95) }
     }
 }

@@ -88,7 +88,7 @@ enum Argument<'a> {
 
 impl EventWriter<'_> {
     fn header(&mut self, content: &Content<'_>) -> Result<(), ExportError> {
-        let energy = content.power.iter().filter(|metered| metered.domain.is_none());
+        let energy = content.power.iter().filter(|metered| metered.is_whole());
         let header = Header {
             run: content.name,
             writer: format!("jouletree {}", env!("CARGO_PKG_VERSION")),

@@ -16,7 +16,7 @@ pub(super) struct Track<'a> {
 
 /// A track for each device with lanes or power, those of the trace first.
 pub(super) fn tracks<'a>(trace: &'a Trace, power: &'a [MeteredSeries]) -> Vec<Track<'a>> {
-    let wholes = || power.iter().filter(|metered| metered.domain.is_none());
+    let wholes = || power.iter().filter(|metered| metered.is_whole());
     let mut tracks: Vec<Track<'a>> = (trace.devices.iter().enumerate())
         .map(|(number, device)| {
             let lanes = trace.lanes.iter().enumerate().filter(|(_, lane)| lane.device() == number);

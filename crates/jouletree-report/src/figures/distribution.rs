@@ -12,21 +12,21 @@ use super::scale::{Scale, percent};
 use super::svg::{Anchor, Area, Pen, Picture, Stroke, Way};
 use super::{colour, font};
 use crate::Study;
-use crate::diagram::{Diagram, Flow, Measures, Part, Route, is_earlier};
+use crate::diagram::{BoxContent, Diagram, Flow, Measures, Route, is_earlier};
 
 /// The width of a box.
 const BOX: f64 = 64.0;
 const MEASURES: Measures =
     Measures { box_size: (BOX, 0.0), gap: (8.0, 0.0), arrow_gap: 6.0, most_boxes: 0, in_a_row: 3 };
 
-/// How closely boxes stand.
+/// The distances between boxes.
 #[derive(Debug, Clone, Copy)]
 struct Density {
     /// The height of a box.
     height: f64,
     /// The distance between ranks.
     gap: f64,
-    /// A name has room for so many lines; with none it stands beside its share.
+    /// A name has room for so many lines; with none it is beside its share.
     name_lines: usize,
 }
 
@@ -65,12 +65,12 @@ pub fn distribution(study: &Study, layer: &EnergyTree, pass: Option<Pass>) -> Op
     }
     for place in &diagram.places {
         let (name, used, is_round) = match place.part {
-            Part::Child(number) => match layer.children.get(number) {
+            BoxContent::Child(number) => match layer.children.get(number) {
                 Some(child) => (child.name.clone(), energy(child, pass), child.is_composite()),
                 None => continue,
             },
-            Part::Own => ("itself".to_owned(), own(layer, pass), false),
-            Part::Others(from) => {
+            BoxContent::Own => ("itself".to_owned(), own(layer, pass), false),
+            BoxContent::Others(from) => {
                 let others = layer.children.get(from..).unwrap_or_default();
                 let used = others.iter().map(|other| energy(other, pass)).sum();
                 (format!("{} others", others.len()), used, true)
@@ -142,7 +142,7 @@ fn outline(layer: &EnergyTree, pass: Option<Pass>) -> EnergyTree {
     }
 }
 
-/// Says what is shown; tells where the diagram begins.
+/// Says what is shown; returns where the diagram begins.
 fn heading(
     picture: &mut Picture,
     study: &Study,
@@ -229,7 +229,7 @@ struct Port {
     is_end: bool,
 }
 
-/// The ways of arrows: pairs of points, from each of which an arrow bends to the next rank. On each side of a box arrows stand
+/// The ways of arrows: pairs of points, from each of which an arrow bends to the next rank. On each side of a box arrows are
 /// apart, in the order of where they come from or go to. `half` is half the height of a box.
 fn ways(diagram: &Diagram, half: f64, arrows: &[(&Route, Ends)]) -> Vec<Vec<(f64, f64)>> {
     let mut ways: Vec<Vec<(f64, f64)>> = Vec::new();

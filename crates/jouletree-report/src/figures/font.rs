@@ -2,17 +2,15 @@
 //!
 //! The font has neither kerning nor ligatures, so that a text is as wide as its characters together, wherever it is drawn.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
-use resvg::usvg::fontdb::Database;
 use ttf_parser::Face;
 
-static FONT: &[u8] = include_bytes!("../../fonts/DejaVuSansCondensed.ttf");
-/// The name by which the font asks to be called.
-const FAMILY: &str = "DejaVu Sans";
-/// What stands for a character that the font does not have.
+/// The file of the font.
+pub static FONT: &[u8] = include_bytes!("../../fonts/DejaVuSansCondensed.ttf");
+/// Replaces a character that the font does not have.
 const UNKNOWN: char = '\u{fffd}';
-/// What stands for what was left out.
+/// Replaces what was left out.
 const LEFT_OUT: char = '…';
 /// Of longer texts the middle is left out at once: no figure has room for more.
 const LONGEST: usize = 400;
@@ -25,17 +23,6 @@ pub const CAP: f64 = 0.73;
 pub const LINE: f64 = 1.24;
 
 static FACE: LazyLock<Option<Face<'static>>> = LazyLock::new(|| Face::parse(FONT, 0).ok());
-static DATABASE: LazyLock<Arc<Database>> = LazyLock::new(|| {
-    let mut database = Database::new();
-    database.load_font_data(FONT.to_vec());
-    database.set_sans_serif_family(FAMILY);
-    Arc::new(database)
-});
-
-/// The font, for those who draw.
-pub fn database() -> Arc<Database> {
-    DATABASE.clone()
-}
 
 /// A text with only what the font has, on one line.
 pub fn printable(text: &str) -> String {
@@ -97,7 +84,7 @@ fn beginning_and_end(text: &str) -> String {
     text.chars().take(LONGEST / 2).chain([LEFT_OUT]).chain(end).collect()
 }
 
-/// So many letters, most of them from the end, which tells more of a path than its beginning.
+/// So many letters, most of them from the end, which says more about a path than its beginning.
 fn shortened(letters: &[char], kept: usize) -> Vec<char> {
     if kept >= letters.len() {
         return letters.to_vec();

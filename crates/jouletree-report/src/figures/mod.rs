@@ -9,6 +9,7 @@ mod distribution;
 mod font;
 mod icicle;
 mod power;
+#[cfg(feature = "figures")]
 mod render;
 mod scale;
 mod stages;
@@ -104,8 +105,15 @@ impl Figure {
     pub fn bytes(&self, format: FigureFormat) -> Result<Vec<u8>, FigureError> {
         match format {
             FigureFormat::Svg => Ok(self.svg.clone().into_bytes()),
+            #[cfg(feature = "figures")]
             FigureFormat::Pdf => render::pdf(&self.name, &self.svg),
+            #[cfg(feature = "figures")]
             FigureFormat::Png => render::png(&self.name, &self.svg),
+            #[cfg(not(feature = "figures"))]
+            FigureFormat::Pdf | FigureFormat::Png => {
+                let why = "this build draws SVG only; build jouletree with its feature `figures`".to_owned();
+                Err(FigureError::Drawing { name: self.name.clone(), why })
+            }
         }
     }
 }
@@ -160,7 +168,7 @@ impl Figures {
     }
 }
 
-/// The root, and below it the largest layer, the largest in that, and so on; those with only one part tell nothing.
+/// The root, and below it the largest layer, the largest in that, and so on; those with only one part add nothing.
 fn chain(root: &EnergyTree, pass: Option<Pass>) -> Vec<&EnergyTree> {
     let mut layers = vec![root];
     let mut at = root;

@@ -13,11 +13,11 @@ use crate::{PowerTrack, StepView, Study};
 const TRACK: f64 = 50.0;
 /// and of one that is alone.
 const ONLY_TRACK: f64 = 92.0;
-/// The distance between tracks, where the name of the lower one stands.
+/// The distance between tracks, with space for the name of the lower one.
 const APART: f64 = 13.0;
 /// A layer that covers more of the step than this is the step and not a part of it.
 const WHOLE: f64 = 0.6;
-/// Moments that stand closer than this, in points, are one.
+/// Moments that are closer than this, in points, are one.
 const TOGETHER: f64 = 0.2;
 
 /// The figure; `None` when there is no step or no power in it.

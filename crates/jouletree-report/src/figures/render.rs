@@ -1,6 +1,9 @@
 //! From a picture to a file for a paper: PDF with selectable text, PNG at 300 dots per inch.
 
+use std::sync::{Arc, LazyLock};
+
 use resvg::tiny_skia::{Color, Pixmap, Transform};
+use resvg::usvg::fontdb::Database;
 use resvg::usvg::{Options, Tree};
 use svg2pdf::{ConversionOptions, PageOptions};
 
@@ -12,6 +15,16 @@ const PNG_DPI: f32 = 300.0;
 const SVG_DPI: f32 = 96.0;
 /// The signature of a PNG and its first part, the header, have this length together.
 const PNG_HEADER: usize = 33;
+
+/// The family of the font.
+const FAMILY: &str = "DejaVu Sans";
+
+static FONTS: LazyLock<Arc<Database>> = LazyLock::new(|| {
+    let mut fonts = Database::new();
+    fonts.load_font_data(font::FONT.to_vec());
+    fonts.set_sans_serif_family(FAMILY);
+    Arc::new(fonts)
+});
 
 /// A picture as PDF, in its size.
 pub fn pdf(name: &str, svg: &str) -> Result<Vec<u8>, FigureError> {
@@ -36,7 +49,7 @@ pub fn png(name: &str, svg: &str) -> Result<Vec<u8>, FigureError> {
 }
 
 fn tree(name: &str, svg: &str) -> Result<Tree, FigureError> {
-    let options = Options { fontdb: font::database(), ..Options::default() };
+    let options = Options { fontdb: FONTS.clone(), ..Options::default() };
     Tree::from_str(svg, &options)
         .map_err(|error| FigureError::Drawing { name: name.to_owned(), why: error.to_string() })
 }

@@ -2,18 +2,18 @@
 //!
 //! Numbers are written in full, so that what the page shows is what `jouletree show --format json` says.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use indexmap::IndexSet;
 use jouletree_account::{EnergyTree, TefEntry};
-use jouletree_model::{Kind, Pass};
+use jouletree_model::{Kind, PREDICTION_LEVEL, Pass};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::diagram::{BOX, Diagram, Part};
+use crate::diagram::{BOX, BoxContent, Diagram};
 use crate::parts::parts_by_name;
+use crate::program_energy::{PhaseRow, WindowRow};
 use crate::study::{DeviceTotal, PowerTrack, Ranked, StepView, Study};
-use crate::told::{PhaseRow, WindowRow};
 use crate::{Trust, Whole};
 
 #[derive(Serialize)]
@@ -72,6 +72,10 @@ struct Tree<'a> {
     composite: Vec<u8>,
     /// Empty when there is one run.
     sd: Vec<f64>,
+    /// The ends of the intervals of a prediction; empty when there are none.
+    predicted: Vec<Option<(f64, f64)>>,
+    /// The level of these, in percent.
+    predicted_level: u8,
 }
 
 /// Where the parts of layers stand.
@@ -79,7 +83,7 @@ struct Tree<'a> {
 struct Diagrams {
     box_size: (f64, f64),
     /// By the number of the layer in the tree.
-    of: HashMap<u32, Drawn>,
+    of: BTreeMap<u32, Drawn>,
 }
 
 #[derive(Serialize)]
@@ -190,7 +194,7 @@ impl<'a> Data<'a> {
             total: Total::from(&study.total()),
             devices: study.devices.iter().map(Total::from).collect(),
             parts: (parts_by_name(&study.parts).into_iter())
-                .map(|(name, row)| (name, row.energy_j, row.operations_j, row.seconds))
+                .map(|(name, row)| (name, row.energy.0, row.operations.0, row.seconds))
                 .collect(),
             phases: &study.phases,
             windows: &study.windows,
@@ -229,7 +233,8 @@ impl From<&DeviceTotal> for Total {
 
 impl<'a> Tree<'a> {
     fn of(study: &'a Study, nodes: &mut Vec<&'a EnergyTree>) -> Tree<'a> {
-        let mut tree = Tree::default();
+        let mut tree = Tree { predicted_level: PREDICTION_LEVEL, ..Tree::default() };
+        let is_predicted = study.tree.is_predicted();
         let mut waiting: Vec<(&EnergyTree, u32)> = vec![(&study.tree, 0)];
         while let Some((node, parent)) = waiting.pop() {
             let number = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
@@ -246,6 +251,9 @@ impl<'a> Tree<'a> {
             tree.composite.push(u8::from(node.is_composite()));
             if study.runs > 1 {
                 tree.sd.push(study.deviation_of(&node.path).map_or(0.0, |sd| sd.0));
+            }
+            if is_predicted {
+                tree.predicted.push(node.predicted.map(|interval| (interval.low.0, interval.high.0)));
             }
             // The largest child comes next.
             waiting.extend(node.children.iter().rev().map(|child| (child, number)));
@@ -271,11 +279,11 @@ impl Drawn {
         let boxes = diagram.places.iter().map(|place| {
             let (x, y) = whole(place.at);
             let stands_for = match place.part {
-                Part::Child(child) => {
+                BoxContent::Child(child) => {
                     node.children.get(child).and_then(|child| number(&child.path)).map_or(-1, i64::from)
                 }
-                Part::Own => -1,
-                Part::Others(from) => {
+                BoxContent::Own => -1,
+                BoxContent::Others(from) => {
                     others = Some(from);
                     -2
                 }

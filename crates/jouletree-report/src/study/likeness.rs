@@ -141,7 +141,7 @@ fn machine(manifest: &Manifest) -> Option<String> {
 }
 
 fn meters(footprint: &Footprint) -> String {
-    let known = footprint.devices.iter().filter(|balance| balance.measured.is_some());
+    let known = footprint.devices.iter().filter(|balance| balance.total.is_some());
     let named = known.filter_map(|balance| Some(format!("{} {}", balance.device.class(), balance.kind?)));
     named.collect::<BTreeSet<String>>().into_iter().collect::<Vec<_>>().join(" and ")
 }

@@ -19,8 +19,8 @@ use jouletree_run::{MeteredSeries, Recording, RunError, RunFolder};
 
 use crate::parts::{PartRow, parts};
 use crate::power_floor::PowerFloor;
+use crate::program_energy::{PhaseRow, ProgramEnergy, WindowRow};
 use crate::reaccounted::{AttributionError, footprint_by};
-use crate::told::{PhaseRow, Told, WindowRow};
 use crate::trust::Trust;
 use crate::warnings::warnings;
 use crate::whole::Whole;
@@ -201,12 +201,14 @@ impl Study {
         let tef = mean(&tefs);
         let edges = flow(known.iter().map(|run| &run.footprint.model));
         let tree = t2e(&tef, &edges);
+        // Of several runs the deviation says how sure a mean is.
+        let tree = if known.len() == 1 { tree.predicted(&first.footprint.intervals) } else { tree };
         let folding = Folding::of(&tef);
         let folded: Vec<Tef> = tefs.iter().map(|tef| folding.tef(tef)).collect();
         let floor = PowerFloor::of(&first.power);
         let (top_energy, top_power) = spread::tops(&folded, TOP, &floor);
         let program: &Program = &trace.program;
-        let told = Told::new(program, first.power.to_vec());
+        let told = ProgramEnergy::new(program, first.power.to_vec());
         let wholes: Vec<Whole> = known.iter().map(Known::whole).collect();
         let trusts: Vec<Trust> = known
             .iter()

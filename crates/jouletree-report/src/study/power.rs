@@ -6,7 +6,7 @@ use indexmap::IndexSet;
 use jouletree_model::{
     Device, EnergySeries, Event, Kind, Nanos, Program, ProgramSpan, Step, TimeRange, Trace, Watts,
 };
-use jouletree_run::{EnergyOf, MeteredSeries, accounted};
+use jouletree_run::{MeteredSeries, Scope, accounted};
 
 /// Into how many pieces of equal length the run is cut, at most,
 const RUN_PIECES: usize = 1200;
@@ -75,8 +75,8 @@ pub struct Moment {
 
 impl PowerView {
     pub(super) fn of(power: &[MeteredSeries], trace: &Trace) -> PowerView {
-        let ours = accounted(power.to_vec(), EnergyOf::Tree);
-        let is_whole = |series: &&MeteredSeries| series.domain.is_none();
+        let ours = accounted(power.to_vec(), Scope::Tree);
+        let is_whole = |series: &&MeteredSeries| series.is_whole();
         let whole: Vec<(bool, &MeteredSeries)> = {
             // What the program used, and beside it the whole device where that is more.
             let shared = |series: &MeteredSeries| {

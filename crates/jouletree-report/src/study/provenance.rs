@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::iter;
 use std::path::{Path, PathBuf};
 
-use jouletree_model::Nanos;
+use jouletree_model::{Nanos, Origin, Rule};
 use jouletree_run::{Recording, RunFolder, SensorRecord};
 
 /// How the numbers of one run came to be.
@@ -44,8 +44,10 @@ impl Provenance {
             facts.push(("frameworks", told.join(", ")));
         }
         if let Some(accounting) = &manifest.accounting {
-            facts
-                .push(("accounted with", format!("{} rule, {} semantics", accounting.rule, accounting.semantics)));
+            if accounting.origin == Origin::Accounted {
+                let rule = accounting.rule.map_or("by unit", Rule::as_str);
+                facts.push(("accounted with", format!("{rule} rule, {} semantics", accounting.semantics)));
+            }
             if manifest.recording.is_none() && !accounting.command.is_empty() {
                 commands.push(quoted(&accounting.command));
             }

@@ -120,7 +120,7 @@ fn of_run(manifest: &Manifest, footprint: &Footprint) -> Vec<DeviceTotal> {
     let balance = |device: &Device| whole(recording).find(|balance| balance.device == *device);
     let mut totals: Vec<DeviceTotal> = Vec::new();
     for known in &footprint.devices {
-        let Some(measured) = known.measured else { continue };
+        let Some(measured) = known.total else { continue };
         let balance = balance(&known.device);
         totals.push(DeviceTotal {
             device: Some(known.device.clone()),

@@ -4,7 +4,7 @@ use jouletree_model::{
     DeviceEnergy, EnergySeries, Footprint, Joules, Kind, Nanos, Op, OpEnergy, Pass, StageEnergy, Trace,
 };
 use jouletree_report::export::{Content, ExportError, Format, write};
-use jouletree_run::MeteredSeries;
+use jouletree_run::{MeteredSeries, Scope};
 
 const FORMATS: [Format; 7] = [
     Format::Speedscope,
@@ -29,7 +29,7 @@ fn text(format: Format, footprint: &Footprint) -> String {
 fn balance(device: &str, measured: Option<f64>, unattributed: f64, outside: f64) -> DeviceEnergy {
     DeviceEnergy {
         device: device.parse().unwrap(),
-        measured: measured.map(Joules),
+        total: measured.map(Joules),
         attributed: Joules(measured.unwrap_or(0.0) - unattributed),
         unattributed: Joules(unattributed),
         outside_trace: Joules(outside),
@@ -115,7 +115,13 @@ fn gaps_of_power_are_zero_and_not_filled() {
     for (time, joules, gap) in [(1000, 0.0, false), (2000, 2e-6, true), (4000, 5e-6, false), (5000, 6e-6, false)] {
         series.push(Nanos(time), Joules(joules), gap).unwrap();
     }
-    let power = [MeteredSeries { device: "cpu:0".parse().unwrap(), domain: None, kind: Kind::Measured, series }];
+    let power = [MeteredSeries {
+        device: "cpu:0".parse().unwrap(),
+        domain: None,
+        scope: Scope::Device,
+        kind: Kind::Measured,
+        series,
+    }];
     let file = written(Format::Perfetto, &Footprint::default(), &power).unwrap();
     let file: serde_json::Value = serde_json::from_slice(&file).unwrap();
     let counters = file["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "C");

@@ -4,7 +4,7 @@ use jouletree_model::{Facts, ModelTree, NodeId, TensorShape};
 use rustc_hash::FxHashSet;
 
 use super::module::{Detail, Module};
-use super::{HloModule, Part, shape};
+use super::{HloModule, InstructionShare, shape};
 
 /// How many instructions that did not run are gone through on the way back to what did.
 const SEARCH: usize = 1024;
@@ -48,7 +48,7 @@ pub(super) fn add_to(hlo: &HloModule, model: &mut ModelTree, used: &dyn Fn(&str)
 
 /// What is known about a part of an instruction. Every part has the shapes of the whole, and its share of what can be
 /// added up.
-fn facts(hlo: &HloModule, index: usize, is_counted_inside: bool, part: &Part) -> Facts {
+fn facts(hlo: &HloModule, index: usize, is_counted_inside: bool, part: &InstructionShare) -> Facts {
     let module = &hlo.module;
     let instruction = &module.instructions[index];
     let share = |whole: u64| if part.share < 1.0 { (whole as f64 * part.share).round() as u64 } else { whole };

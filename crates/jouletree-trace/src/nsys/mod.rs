@@ -1,30 +1,32 @@
 //! Databases of Nsight Systems, as `nsys export --type sqlite` writes them.
 //!
-//! They tell what a Kineto trace tells in other words: ranges (NVTX) and calls of the CUDA runtime on the host's
+//! They hold what a Kineto trace holds in another form: ranges (NVTX) and calls of the CUDA runtime on the host's
 //! threads, kernels and copies on GPUs, joined by correlation. `database` hands out rows whatever state the file is
-//! in, `names` reads the names of ranges; `record`, with `gpu` and `host`, puts everything into the recording that the
+//! in, `names` reads the names of ranges; `tables`, with `gpu` and `host`, puts everything into the recording that the
 //! Kineto reader draws its conclusions from.
 //!
 //! Written from NVIDIA's description of the schema and tested with databases made after it.
+//!
+//! Reading takes SQLite, which is compiled with the feature `nsys`. A build without it recognises the files and refuses them.
 
+#[cfg(feature = "nsys")]
 mod database;
+#[cfg(feature = "nsys")]
 mod gpu;
+#[cfg(feature = "nsys")]
 mod host;
+#[cfg(feature = "nsys")]
 mod names;
-mod record;
+#[cfg(feature = "nsys")]
+mod reading;
+#[cfg(feature = "nsys")]
+mod tables;
 
-use jouletree_model::Trace;
-
-use crate::error::TraceError;
+use crate::Format;
 use crate::head::Head;
-use crate::input::Progress;
-use crate::kineto::record::Recording;
-use crate::options::ReadOptions;
-use crate::source::Source;
-use crate::{Format, unrecognised};
 
-use database::Database;
-use record::Reader;
+#[cfg(feature = "nsys")]
+use reading::read;
 
 pub(crate) const FORMAT: Format = Format { name: "nsys-sqlite", recognises, read, is_fallback: false };
 
@@ -32,23 +34,12 @@ fn recognises(head: &Head) -> bool {
     head.start.starts_with(b"SQLite format 3\0")
 }
 
-fn read(source: &Source, options: &ReadOptions, progress: &Progress) -> Result<Trace, TraceError> {
-    let (database, cut) = Database::open(source, progress)?;
-    if !database.has("StringIds") {
-        let tables = database.tables().take(8).collect::<Vec<_>>().join(", ");
-        let found =
-            format!("it is an SQLite database with the tables [{tables}], not an export of Nsight Systems");
-        return Err(unrecognised(source, found));
-    }
-    let mut recording = Recording::new(source.name(), options.census);
-    recording.warnings.extend(cut);
-    Reader::new(&database, &mut recording).read();
-    let is_empty = recording.host.is_empty() && recording.gpu.is_empty();
-    let trace = recording.into_trace(source, options);
-    if is_empty {
-        let what =
-            "the export holds no kernel, no CUDA call and no range; record with nsys profile --trace=cuda,nvtx";
-        return Err(TraceError::empty(source.name(), what, &trace.warnings));
-    }
-    Ok(trace)
+#[cfg(not(feature = "nsys"))]
+fn read(
+    source: &crate::source::Source,
+    _options: &crate::options::ReadOptions,
+    _progress: &crate::input::Progress,
+) -> Result<jouletree_model::Trace, crate::error::TraceError> {
+    let found = "it is an SQLite database, which this build cannot read; build jouletree with its feature `nsys`";
+    Err(crate::unrecognised(source, found.to_owned()))
 }

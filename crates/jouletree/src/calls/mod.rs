@@ -11,7 +11,7 @@ use jouletree_account::calls::compare::{self, Choice};
 use jouletree_model::Warning;
 use jouletree_report::{Trust, Whole};
 use jouletree_run::fecom::{self, FecomData};
-use jouletree_run::{EnergyOf, RunFolder};
+use jouletree_run::{RunFolder, Scope};
 use jouletree_session::calls::{self as measured, Measured, WindowRule, of_fecom, of_run, rows};
 
 use args::CallsBy;
@@ -40,9 +40,9 @@ pub fn run(arguments: &CallsArgs) -> Result<Outcome> {
 /// The calls of a run by the lines that make them.
 pub fn by_site(run: &RunFolder) -> Result<Page> {
     let mut measured = Measured::new(WindowRule::Exact);
-    of_run::add(&mut measured, run, 0, EnergyOf::Tree)?;
+    of_run::add(&mut measured, run, 0, Scope::Tree)?;
     let mut page = sites::page(&sites::rows(&measured), SITES);
-    pages::waits(&measured.rows()).into_iter().for_each(|told| page.words(told));
+    pages::waits(&measured.rows()).into_iter().for_each(|line| page.words(line));
     Ok(page)
 }
 
@@ -76,11 +76,11 @@ fn not_idle(run: &RunFolder, arguments: &CallsArgs) -> Option<Warning> {
     let trust = Trust::of(Some(recording), &Whole::of_recording(recording));
     let used = percent(trust.neighbours.filter(|_| trust.is_disturbed())?);
     let message = match arguments.energy_of() {
-        EnergyOf::Device => format!(
+        Scope::Device => format!(
             "other programs used {used} of the devices, so the idle level is not idle and net energies mean nothing; leave \
              --energy device out, or record on an idle machine"
         ),
-        EnergyOf::Tree => format!(
+        Scope::Tree => format!(
             "other programs used {used} of the devices; energies are the program's share of them, and the other rule, which is \
              about the whole device, means nothing; record on an idle machine"
         ),

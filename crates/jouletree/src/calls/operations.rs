@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use jouletree_account::{Attribution, Spreads};
 use jouletree_model::{Lane, TimeRange, Trace};
-use jouletree_run::{EnergyOf, MeteredSeries, RunFolder, accounted};
+use jouletree_run::{MeteredSeries, RunFolder, Scope, accounted};
 use jouletree_session::accounting::{Method, account};
 
 use super::args::CallsArgs;
@@ -24,7 +24,7 @@ pub fn written(measured: &Measured, arguments: &CallsArgs) -> Result<String> {
     let range = range_of(measured, &run, &trace, arguments.call)?;
     trace.lanes = trace.lanes.iter().map(|lane| during(lane, range)).collect();
     // Where no energy is known nothing is charged: what of an operation is before and after is out.
-    let power: Vec<MeteredSeries> = accounted(run.read_power()?, EnergyOf::Tree)
+    let power: Vec<MeteredSeries> = accounted(run.read_power()?, Scope::Tree)
         .into_iter()
         .map(|metered| MeteredSeries { series: metered.series.within(&[range]), ..metered })
         .collect();
@@ -67,6 +67,6 @@ fn range_of(measured: &Measured, run: &RunFolder, trace: &Trace, chosen: Option<
     let row = &call.row;
     let number = row.number.map(|number| format!(" #{number}")).unwrap_or_default();
     let site = row.site.as_ref().map(|site| format!(" at {site}")).unwrap_or_default();
-    eprintln!("{}{number}{site}, {}", row.function, range.duration());
+    writeln_stderr!("{}{number}{site}, {}", row.function, range.duration());
     Ok(range)
 }

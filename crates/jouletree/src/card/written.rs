@@ -65,7 +65,7 @@ fn page(card: &Card) -> Page {
         page.title("Stages");
         let mut table = Columns::new(&["stage", "energy"]).names(0);
         for stage in &card.stages {
-            table.row(vec![stage.stage.clone(), Joules(stage.energy_j).to_string()]);
+            table.row(vec![stage.stage.clone(), stage.energy.to_string()]);
         }
         page.table(table);
     }
@@ -92,7 +92,7 @@ fn page(card: &Card) -> Page {
     }
     page.title("Hardware and software");
     page.table(facts(card));
-    page.title("What this card does not tell");
+    page.title("What this card does not contain");
     page.words(missing(card));
     page
 }
@@ -102,7 +102,7 @@ fn totals(card: &Card) -> Columns {
         let mut table = Columns::new(&["quantity", "amount", "95 %"]).left(0);
         let one = |summary: Option<Summary>| summary.map(|summary| summary.total).unwrap_or_default();
         table.row(vec!["time".to_owned(), seconds(one(card.time_s)), String::new()]);
-        let interval = interval(card.low_j, card.high_j, &|joules| Joules(joules).to_string());
+        let interval = interval(card.low.0, card.high.0, &|joules| Joules(joules).to_string());
         table.row(vec!["energy".to_owned(), Joules(one(card.energy_j)).to_string(), interval]);
         let grams = card.carbon.carbon_g.map_or("unknown".to_owned(), carbon::grams);
         let ends = card.carbon.carbon_low_g.zip(card.carbon.carbon_high_g);
@@ -125,29 +125,29 @@ fn totals(card: &Card) -> Columns {
     table
 }
 
-/// `445 mJ … 2.06 J`; nothing where nobody knows.
+/// `445 mJ … 2.06 J`; nothing where unknown.
 fn interval(low: f64, high: f64, text: &dyn Fn(f64) -> String) -> String {
     if low < high { format!("{} … {}", text(low), text(high)) } else { String::new() }
 }
 
 fn carbon_table(card: &Card) -> Columns {
-    let told = &card.carbon;
+    let carbon = &card.carbon;
     let mut table = Columns::new(&["item", "amount", "basis"]).left(0).left(2);
     let mut row = |line: &str, amount: String, how: String| table.row(vec![line.to_owned(), amount, how]);
     let kind = card.kind.map_or("nothing was metered".to_owned(), |kind| kind.to_string());
-    row("IT equipment", carbon::kilowatt_hours(told.it_energy_kwh), kind);
-    row("data centre", carbon::kilowatt_hours(told.energy_kwh), format!("PUE {}", told.pue));
-    match (&told.intensity, told.carbon_g) {
+    row("IT equipment", carbon::kilowatt_hours(carbon.it_energy_kwh), kind);
+    row("data centre", carbon::kilowatt_hours(carbon.energy_kwh), format!("PUE {}", carbon.pue));
+    match (&carbon.intensity, carbon.carbon_g) {
         (Some(intensity), Some(grams)) => row("carbon", carbon::grams(grams), of_intensity(intensity)),
         _ => row("carbon", "unknown".to_owned(), "location unknown; add --country".to_owned()),
     }
-    if let Some(litres) = told.water_l {
+    if let Some(litres) = carbon.water_l {
         row("water", carbon::litres(litres), "by the data centre’s WUE".to_owned());
     }
-    if let Some(grams) = told.embodied_g {
+    if let Some(grams) = carbon.embodied_g {
         row("embodied emissions", carbon::grams(grams), "its share of time; not in the lines above".to_owned());
     }
-    if let (Some(cost), Some(currency)) = (told.cost, &told.currency) {
+    if let (Some(cost), Some(currency)) = (carbon.cost, &carbon.currency) {
         row(
             "cost",
             format!("{} {currency}", carbon::significant(cost)),
@@ -169,8 +169,8 @@ fn run_table(card: &Card) -> Columns {
             run.run.clone(),
             arguments.join(", "),
             seconds(run.duration_s),
-            Joules(run.energy_j).to_string(),
-            interval(run.low_j, run.high_j, &|joules| Joules(joules).to_string()),
+            run.energy.to_string(),
+            interval(run.low.0, run.high.0, &|joules| Joules(joules).to_string()),
             run.carbon_g.map_or("unknown".to_owned(), carbon::grams),
         ]);
     }
@@ -195,27 +195,26 @@ fn sensitivity_table(rows: &[Sensitivity]) -> Columns {
 }
 
 fn layer_table(layers: &[LayerRow]) -> Columns {
-    let has_deviation = layers.iter().any(|layer| layer.deviation_j.is_some());
+    let has_deviation = layers.iter().any(|layer| layer.deviation.is_some());
     let table = Columns::new(&["layer", "energy", "deviation", "of run"]).shorten(0, Keep::End);
     let mut table = if has_deviation { table } else { table.without(&[2]) };
-    let mut row = |path: String, energy: f64, deviation: Option<f64>, share: f64| {
-        let deviation = deviation.map(|joules| Joules(joules).to_string()).unwrap_or_default();
-        table.row(vec![
-            Cell::from(path),
-            Joules(energy).to_string().into(),
-            deviation.into(),
-            percent(share).into(),
-        ]);
+    let mut row = |path: String, energy: Joules, deviation: Option<Joules>, share: f64| {
+        let deviation = deviation.map(|deviation| deviation.to_string()).unwrap_or_default();
+        table.row(vec![Cell::from(path), energy.to_string().into(), deviation.into(), percent(share).into()]);
     };
     for layer in layers.iter().take(LAYERS) {
         let own = if layer.is_own { " (itself)" } else { "" };
         let path = if layer.path.is_empty() { "(model)" } else { &layer.path };
-        row(format!("{path}{own}"), layer.energy_j, layer.deviation_j, layer.run_share);
+        row(format!("{path}{own}"), layer.energy, layer.deviation, layer.run_share);
     }
     let others = layers.get(LAYERS..).unwrap_or_default();
     if !others.is_empty() {
-        let sum = |of: fn(&LayerRow) -> f64| others.iter().map(of).sum();
-        row(format!("({} others)", others.len()), sum(|layer| layer.energy_j), None, sum(|layer| layer.run_share));
+        row(
+            format!("({} others)", others.len()),
+            others.iter().map(|layer| layer.energy).sum(),
+            None,
+            others.iter().map(|layer| layer.run_share).sum(),
+        );
     }
     table
 }
@@ -242,11 +241,11 @@ fn facts(card: &Card) -> Columns {
     table
 }
 
-/// What nobody told, in words.
+/// What the runs lack, in words.
 fn missing(card: &Card) -> String {
     let mut missing = vec!["how good the model is"];
     if card.phases.is_empty() {
-        missing.push("which part was training and which inference (the program told no steps)");
+        missing.push("which part was training and which inference (the program recorded no steps)");
     }
     if card.layers.is_empty() {
         missing.push("which layer used how much (operations were not recorded)");

@@ -7,7 +7,7 @@ use jouletree_carbon::formats::{Cell, Mode, Record, boamps, carbontracker, codec
 use jouletree_carbon::sci;
 use jouletree_carbon::settings::Key;
 use jouletree_model::{DeviceClass, Kind, Nanos, TimeRange, Warning};
-use jouletree_run::{EnergyOf, MeteredSeries, Resources, RunFolder, accounted};
+use jouletree_run::{MeteredSeries, Resources, RunFolder, Scope, accounted};
 use serde_json::{Value, json};
 
 use super::{ExportArgs, Target, name_of};
@@ -89,7 +89,7 @@ fn add_row(
         print_warnings(warnings);
     }
     let written = written.context("the row was not written")?;
-    eprintln!("one row in {}", written.display());
+    writeln_stderr!("one row in {}", written.display());
     Ok(Some(written))
 }
 
@@ -101,7 +101,7 @@ fn write(arguments: &ExportArgs, suffix: &str, text: &str) -> Result<()> {
 
 /// A run second by second: all power and the program's part, and what it used of processors and memory.
 fn samples(record: &Record, power: &[MeteredSeries], resources: &[Resources]) -> Vec<impact_tracker::Sample> {
-    let (whole, ours) = (accounted(power.to_vec(), EnergyOf::Device), accounted(power.to_vec(), EnergyOf::Tree));
+    let (whole, ours) = (accounted(power.to_vec(), Scope::Device), accounted(power.to_vec(), Scope::Tree));
     let kind = record.parts.kind().unwrap_or(Kind::Estimated);
     let watts = |series: &[MeteredSeries], range: TimeRange, is_gpu: bool| -> f64 {
         let chosen = series.iter().filter(|metered| metered.domain.is_none() && of_class(metered, is_gpu));

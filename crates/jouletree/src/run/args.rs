@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use jouletree_model::Nanos;
 
 use crate::carbon::CarbonArgs;
-use crate::live::LiveArgs;
+use crate::live_args::LiveArgs;
 use crate::reader_args::ReaderArgs;
 
 use super::stable::StableArgs;
@@ -53,7 +53,7 @@ pub struct RunArgs {
     pub levels: Vec<Level>,
     /// Packages whose calls are recorded one by one, with everything inside of them, at any level; --level call takes the
     /// usual frameworks when none is named
-    #[arg(long, value_name = "A,B,…", value_delimiter = ',', value_parser = crate::patch::package)]
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',', value_parser = package)]
     pub libraries: Vec<String>,
     #[command(flatten)]
     pub stable: StableArgs,
@@ -82,7 +82,10 @@ pub struct RunArgs {
     /// Exit with status 1 when the recording is not whole, although the command succeeded
     #[arg(long)]
     pub strict: bool,
-    /// Say nothing but errors and warnings
+    /// Print how long each stage took between the end of the program and the result
+    #[arg(long)]
+    pub timings: bool,
+    /// Only print errors and warnings
     #[arg(short, long)]
     pub quiet: bool,
     #[command(flatten)]
@@ -136,6 +139,7 @@ impl RunArgs {
             period: None,
             share: false,
             strict: false,
+            timings: false,
             quiet: true,
             live: LiveArgs::default(),
             carbon: CarbonArgs::default(),
@@ -151,7 +155,7 @@ impl RunArgs {
     /// The packages whose calls are recorded; none when no calls are.
     pub fn called(&self) -> Vec<&str> {
         if self.libraries.is_empty() && self.levels.contains(&Level::Call) {
-            return jouletree_patch::LIBRARIES.to_vec();
+            return usual_libraries().to_vec();
         }
         self.libraries.iter().map(String::as_str).collect()
     }
@@ -163,6 +167,29 @@ impl RunArgs {
             None => self.steps.clone(),
         }
     }
+}
+
+/// The packages whose calls are recorded unless others are named.
+#[cfg(feature = "patch")]
+fn usual_libraries() -> &'static [&'static str] {
+    jouletree_patch::LIBRARIES
+}
+
+/// None: this build cannot instrument programs, and says so when calls are asked for.
+#[cfg(not(feature = "patch"))]
+fn usual_libraries() -> &'static [&'static str] {
+    &[]
+}
+
+/// The name of a package on the command line.
+#[cfg(feature = "patch")]
+fn package(text: &str) -> Result<String, String> {
+    crate::patch::package(text)
+}
+
+#[cfg(not(feature = "patch"))]
+fn package(_text: &str) -> Result<String, String> {
+    Err("this build records no calls; build jouletree with its feature `patch`".to_owned())
 }
 
 /// Checks a choice of steps; the Python package reads it.
@@ -220,7 +247,7 @@ mod tests {
             let words = ["run"].iter().chain(words).chain(&["--", "python"]);
             <Line as clap::Parser>::try_parse_from(words).unwrap().run
         };
-        let usual = jouletree_patch::LIBRARIES;
+        let usual = usual_libraries();
         for (words, level, called) in [
             (&[][..], "op", &[][..]),
             (&["--level", "call"], "call", usual),

@@ -125,7 +125,7 @@ fn folded_stacks_are_whole_microjoules() {
     let total: u64 = stacks.values().sum();
     assert_close(total as f64 * 1e-6, run.devices("measured_j")["host/cpu:0"], 1e-5, "all stacks");
 
-    // Several devices are told apart.
+    // Several devices are distinguished.
     let run = Sample::ranks();
     let mut sums: BTreeMap<String, f64> = BTreeMap::new();
     for (frames, microjoules) in decoded::folded(&exported_text(&run.run(), "collapsed")) {

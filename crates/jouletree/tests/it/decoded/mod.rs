@@ -6,7 +6,7 @@ use std::io::Read;
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
-/// Folded stacks as flamegraph.pl and inferno read them: what stands behind the last space is the count, and a frame that
+/// Folded stacks as flamegraph.pl and inferno read them: what follows the last space is the count, and a frame that
 /// ends in a space and a number would be a second one.
 pub fn folded(text: &str) -> BTreeMap<Vec<String>, u64> {
     assert!(text.ends_with('\n'), "the last line is not ended");
