@@ -28,18 +28,18 @@ class DeviceEnergy:
         self.meter: str = row["kind"]
         #: The same for the program's joules: a share of what was measured is derived.
         self.kind: str = "derived" if self.meter == "measured" else self.meter
-        #: All joules of the device, whoever used them: the program's, others', idle and unknown ones.
+        #: All joules of the device, of all users: the program's, others', idle and unknown ones.
         self.whole: float = row["energy_j"]
         self.others: float = row["others_j"]
         self.idle: float = row["idle_j"]
-        #: Joules of times about which nobody can tell who used them.
+        #: Joules of times with unknown users.
         self.unknown: float = row["unknown_j"]
         #: The part of the window about which something is known.
         self.coverage: float = row["coverage"]
         #: Joules that the program used for certain.
         self.ours: float = row["ours_j"]
         ours = self.ours
-        #: The program's joules. A GPU that does not tell who uses it is taken to work for the program.
+        #: The program's joules. A GPU whose driver does not report its users is taken to work for the program.
         self.joules: float = ours + self.unknown if "gpu:" in self.device else ours
         #: They are not less, and not more, in 95 of 100 cases, as far as the program's share is right; what is
         #: unknown may have been the program's, or not.
@@ -51,7 +51,7 @@ class DeviceEnergy:
 
     def text(self) -> str:
         """The program's joules with their kind and interval."""
-        return _told(self.joules, self.kind, self.low, self.high)
+        return _text(self.joules, self.kind, self.low, self.high)
 
 
 class Measurement:
@@ -117,8 +117,8 @@ class Measurement:
         return self.joules
 
     def __str__(self) -> str:
-        told = _told(self.joules, self.kind, self.low, self.high)
-        return told if self.complete else f"{told}, not complete"
+        text = _text(self.joules, self.kind, self.low, self.high)
+        return text if self.complete else f"{text}, not complete"
 
     def __repr__(self) -> str:
         return f"<jouletree.Measurement {self.name!r}: {self}>"
@@ -159,7 +159,7 @@ def _part(joules: float, whole: float) -> float:
     return min(joules / whole, 1.0) if whole > 0 else 1.0
 
 
-def _told(joules: float, kind: str, low: float, high: float) -> str:
+def _text(joules: float, kind: str, low: float, high: float) -> str:
     if math.isnan(joules):
         return "unknown"
     return f"{_figure(joules)} J ({kind}, {_figure(low)} … {_figure(high)} J)"

@@ -1,7 +1,7 @@
 """Windows: what a stretch of a program takes, in joules, at once.
 
 Windows nest and overlap, in any number of threads and tasks. Each counts everything that this process and its children
-use while it lasts, so two that overlap both count what they have in common. Where nobody measures, `end_window` returns
+use while it lasts, so two that overlap both count what they have in common. Without a recorder, `end_window` returns
 ``None`` and the program runs as it would without windows; why that is so is warned of once.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     class Measured(Generic[P, R]):
         """A function whose calls are windows."""
 
-        #: The energy of the last call that has ended; ``None`` before, and without a recorder.
+        #: What the last call that has ended took; ``None`` before, and outside of a recording.
         measurement: Optional[Measurement]
 
         def __call__(self, *arguments: P.args, **named: P.kwargs) -> R: ...
@@ -62,12 +62,12 @@ class Window:
         self._recorder: Optional[Recorder] = None
         self._number = 0
         self._start_ns: Optional[int] = None
-        #: What it took; ``None`` before its end, and where nobody measures.
+        #: What it took; ``None`` before its end, and without a recorder.
         self.measurement: Optional[Measurement] = None
 
     @property
     def joules(self) -> Optional[float]:
-        """What this program and its children used meanwhile; ``None`` before its end, and where nobody measures."""
+        """What this program and its children used meanwhile; ``None`` before its end, and without a recorder."""
         return None if self.measurement is None else self.measurement.joules
 
     def begin(self) -> Window:
@@ -139,7 +139,7 @@ def begin_window(name: str = "window", sync: bool = False, quiet: bool = False) 
 def end_window(which: Union[Window, str]) -> Optional[Measurement]:
     """Ends a window: the one that `begin_window` returned, or the latest of this name, of this thread if it has one.
 
-    What it took; ``None`` where nobody measures. This does not wait: numbers are fetched when they are first asked for.
+    What it took; ``None`` without a recorder. This does not wait: numbers are fetched when they are first asked for.
     """
     if isinstance(which, Window):
         return which.end()
@@ -173,7 +173,7 @@ def measure(function: Any = None, *, sync: bool = False) -> Any:
 def stage(name: str) -> None:
     """Begins a stage of the program, which lasts until the next: pre-training, fine-tuning, prediction.
 
-    Under ``jouletree run`` every result is told by stage; elsewhere this does nothing, and warns once.
+    Under ``jouletree run`` every result is shown by stage; elsewhere this does nothing, and warns once.
     """
     session = _session.current()
     if session is not None:

@@ -1,7 +1,7 @@
 """Keras 2 and 3 on TensorFlow: which phase a model is in, what its layers are, and joules in its logs.
 
 Under ``jouletree run`` nothing of this is needed: the steps of ``fit``, ``evaluate``, ``predict`` and of their
-``..._on_batch`` sisters are calls of functions, which the TensorFlow adapter sees; here they are told apart, and the
+``..._on_batch`` sisters are calls of functions, which the TensorFlow adapter sees; here they are distinguished, and the
 layers of the model that ran are written down. Calls of models without a function are steps, too. Programs that want
 joules in their history and progress bar pass :class:`EnergyCallback` to ``fit``; other logs are not touched. With another
 backend than TensorFlow its own adapter records the steps.
@@ -37,14 +37,14 @@ _PHASES = {
     "predict": "predict",
     "predict_on_batch": "predict",
 }
-#: How many samples Keras puts into a batch of arrays when nobody says.
+#: How many samples Keras puts into a batch of arrays by default.
 _BATCH = 32
 
 _written: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def adapt(keras: ModuleType) -> None:
-    """Begins to tell phases apart."""
+    """Begins to distinguish phases."""
     session = current()
     if session is None:
         return
@@ -64,7 +64,7 @@ def adapt(keras: ModuleType) -> None:
     for name in _PHASES:
         plain = getattr(keras.Model, name, None)
         if plain is not None:
-            setattr(keras.Model, name, _told(plain, name))
+            setattr(keras.Model, name, _in_phase(plain, name))
 
 
 def _runs_on_tensorflow(keras: Any) -> bool:
@@ -115,7 +115,7 @@ def _updating(plain: Callable[..., Any]) -> Callable[..., Any]:
     return apply_gradients
 
 
-def _told(plain: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _in_phase(plain: Callable[..., Any], name: str) -> Callable[..., Any]:
     @functools.wraps(plain)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         phases = guarded(_begin, self, name, args, kwargs)

@@ -207,7 +207,7 @@ def test_joules_go_to_the_layers_of_the_program(example: Example, tmp_path: path
         assert run.arrows(path) == arrows, path
     passes = {op["pass"] for op in run.ops if op["energy_j"]}
     assert passes >= ({"forward", "backward", "optimizer"} if example.trains else {"forward"})
-    assert "by layer" in run.output and "the monitor itself" in run.output
+    assert "by layer" in run.output and "jouletree itself" in run.output
     assert (run.folder / "tree.json").stat().st_size > 100
 
 

@@ -72,13 +72,13 @@ pub enum AccountError {
     },
     /// A reading at one instant only, or a counter that does not change.
     #[error(
-        "the power covers no time: {0} has but one reading, or a counter that never changes; record for longer, or \
+        "the power covers no time: {0} has only one reading, or a counter that never changes; record for longer, or \
          let a reading hold with --hold MS"
     )]
     NoPowerTime(String),
     /// They do not overlap in time.
     #[error(
-        "operations and power do not meet in time: operations run from epoch_ns {} to {}, power is known from {} to {}; {}",
+        "trace and power cover different times: operations run from epoch_ns {} to {}, power is known from {} to {}; {}",
         trace.start.0, trace.end.0, power.start.0, power.end.0, remedy_for(*trace)
     )]
     NoCommonTime {

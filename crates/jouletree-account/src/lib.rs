@@ -31,6 +31,7 @@ mod blocks;
 pub mod calls;
 mod flow;
 mod hosting;
+mod labels;
 mod paths;
 #[cfg(test)]
 mod samples;
@@ -41,9 +42,10 @@ mod tef;
 mod tree;
 
 pub use flow::{Arrow, TensorEdge, is_earlier, numbered, tensor_edges};
+pub use labels::{Labels, label, named};
 pub use paths::components;
 pub use shares::Shares;
 pub use spreads::Spreads;
 pub use summarize::{Folding, t2a};
-pub use tef::{Tef, TefEntry};
+pub use tef::{Tef, TefEntry, TypeEnergy};
 pub use tree::{EnergyTree, t2e};

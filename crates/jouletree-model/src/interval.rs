@@ -66,6 +66,15 @@ impl<const PERCENT: u8> Spread<PERCENT> {
         Interval { low: Joules(energy.0 * self.low), high: Joules(energy.0 * self.high) }
     }
 
+    /// How many significant digits an energy deserves that is off by this factor: two, three, or four.
+    pub fn digits(self) -> usize {
+        match (1.0 - self.low).max(self.high - 1.0) {
+            reach if reach >= 0.1 => 2,
+            reach if reach >= 0.01 => 3,
+            _ => 4,
+        }
+    }
+
     /// Whether it reaches about as far down as up, so that one number describes it.
     pub fn is_even(self) -> bool {
         let (down, up) = (1.0 - self.low, self.high - 1.0);
@@ -150,6 +159,21 @@ mod tests {
         assert_eq!(text(0.9988, 1.0012), "± 0.12 %");
         assert_eq!(text(1.0, 1.0), "± 0 %");
         assert_eq!(text(0.7, 1.48), "−30 % … +48 %");
+    }
+
+    #[test]
+    fn digits_follow_the_interval() {
+        let digits = |low, high| Spread::of(Joules(1.0), interval(low, high)).unwrap().digits();
+        assert_eq!((digits(0.65, 2.19), digits(0.983, 1.017), digits(0.9988, 1.0012)), (2, 3, 4));
+        let text = |joules: f64, digits: usize| format!("{:.digits$}", Joules(joules));
+        assert_eq!((text(64.345, 2).as_str(), text(64.345, 3).as_str()), ("64 J", "64.3 J"));
+        assert_eq!((text(245.6, 2).as_str(), text(996.0, 2).as_str()), ("250 J", "1.0 kJ"));
+        assert_eq!(
+            (text(9.57, 2).as_str(), text(9.96, 2).as_str(), text(0.0, 2).as_str()),
+            ("9.6 J", "10 J", "0.0 J")
+        );
+        assert_eq!(text(1.23456, 4), "1.235 J");
+        assert_eq!(format!("{:8.2}|", Joules(64.0)), "64 J    |");
     }
 
     #[test]

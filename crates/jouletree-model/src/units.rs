@@ -169,12 +169,16 @@ impl Mul<Nanos> for Watts {
     }
 }
 
+/// The significant digits of a number unless a format asks for others: `{:.2}` writes two.
+const DIGITS: usize = 3;
+
 /// Writes a value with the prefix that leaves one to three digits before the point: `12.3 mJ`.
 fn with_prefix(value: f64, unit: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     const PREFIXES: [(f64, &str); 7] =
         [(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n")];
-    // The next prefix begins where three significant digits would round up to it: 999.6 mJ is 1.00 J.
-    let size = value.abs() * 1.000_500_1;
+    let digits = f.precision().unwrap_or(DIGITS).clamp(1, 15) as i32;
+    // The next prefix begins where the significant digits would round up to it: 999.6 mJ is 1.00 J.
+    let size = value.abs() / (1.0 - 0.5 * 10_f64.powi(-digits)) * 1.000_000_1;
     let (scale, prefix) = if size == 0.0 || !size.is_finite() {
         (1.0, "")
     } else {
@@ -182,12 +186,18 @@ fn with_prefix(value: f64, unit: &str, f: &mut fmt::Formatter<'_>) -> fmt::Resul
     };
     // A sum of nothing is minus zero.
     let scaled = value / scale + 0.0;
-    let digits = match scaled.abs() {
-        x if x >= 99.95 => 0,
-        x if x >= 9.995 => 1,
-        _ => 2,
-    };
-    f.pad(&format!("{scaled:.digits$} {prefix}{unit}"))
+    let rounds_to = |limit: f64| scaled.abs() >= limit * (1.0 - 0.5 * 10_f64.powi(-digits));
+    let before = if rounds_to(100.0) { 3 } else { 1 + i32::from(rounds_to(10.0)) };
+    let decimals = usize::try_from(digits - before).unwrap_or(0);
+    let step = 10_f64.powi((before - digits).max(0));
+    let rounded = if step > 1.0 { (scaled / step).round() * step } else { scaled };
+    let text = format!("{rounded:.decimals$} {prefix}{unit}");
+    // Padding takes a precision for the most letters.
+    let missing = f.width().unwrap_or(0).saturating_sub(text.chars().count());
+    match f.precision() {
+        Some(_) => write!(f, "{text}{}", " ".repeat(missing)),
+        None => f.pad(&text),
+    }
 }
 
 impl fmt::Display for Joules {

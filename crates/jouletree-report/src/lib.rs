@@ -10,10 +10,13 @@ pub mod export;
 mod figures;
 mod page;
 mod parts;
+mod power_floor;
 mod program_energy;
 mod reaccounted;
 mod study;
+mod trust;
 mod warnings;
+mod whole;
 
 pub use diagram::{BoxContent, Diagram, DiagramBox, Flow, Heads, Route};
 pub use figures::{
@@ -21,10 +24,13 @@ pub use figures::{
 };
 pub use page::page;
 pub use parts::{PartRow, parts, parts_by_name};
+pub use power_floor::PowerFloor;
 pub use program_energy::{PhaseRow, ProgramEnergy, StageRow, WindowRow, stages};
 pub use reaccounted::{AttributionError, footprint_by, recorded_attribution};
 pub use study::{
-    DeviceTotal, Moment, PowerTrack, PowerView, Provenance, Ranked, StageTotal, StepView, Study, StudyError,
-    program_name,
+    DeviceTotal, Difference, Moment, PowerTrack, PowerView, Provenance, Ranked, StageTotal, StepView, Study,
+    StudyError, What, program_name,
 };
-pub use warnings::{lasting_warnings, warnings};
+pub use trust::{Caveat, Trust, Verdict};
+pub use warnings::{lasting_warnings, summed, warnings};
+pub use whole::{Base, Slice, SliceEnergy, StageWhole, Whole};

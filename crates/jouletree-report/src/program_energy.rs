@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use jouletree_account::EnergyIndex;
-use jouletree_model::{
-    DeviceClass, DeviceEnergy, Footprint, Joules, Kind, Pass, Program, ProgramSpan, SpanKind, TimeRange, Timeline,
-};
+use jouletree_account::{EnergyIndex, Spreads};
+use jouletree_model::{DeviceClass, Footprint, Joules, Kind, Program, ProgramSpan, SpanKind, TimeRange, Timeline};
 use jouletree_run::{MeteredSeries, Scope, accounted};
 use serde::Serialize;
+
+use crate::{StageWhole, Whole};
 
 /// A program and the energy of its process tree over time.
 pub struct ProgramEnergy<'a> {
@@ -87,9 +87,17 @@ pub struct StageRow {
     /// What the optimiser used.
     #[serde(rename = "optimizer_j")]
     pub optimizer: Joules,
-    /// What no operation was charged with.
+    /// What no operation was charged with: between operations, and outside of recorded steps.
     #[serde(rename = "unattributed_j")]
     pub unattributed: Joules,
+    /// What was used in recorded steps while no operation ran.
+    #[serde(rename = "between_operations_j")]
+    pub between_operations: Joules,
+    /// What was used outside of recorded steps.
+    #[serde(rename = "outside_j")]
+    pub outside: Joules,
+    /// The stage as a part of the run.
+    pub run_share: f64,
 }
 
 impl<'a> ProgramEnergy<'a> {
@@ -179,29 +187,21 @@ impl<'a> ProgramEnergy<'a> {
     }
 }
 
-/// What each stage used.
+/// What each stage used. They sum up to the run.
 pub fn stages(footprint: &Footprint) -> Vec<StageRow> {
-    let row = |(number, stage): (usize, &jouletree_model::StageEnergy)| {
-        let pass = |pass: Pass| -> Joules {
-            let charged = footprint.energies.iter().filter(|charged| charged.stage == number);
-            let charged =
-                charged.filter(|charged| footprint.ops.get(charged.op).is_some_and(|op| op.pass == pass));
-            charged.map(|charged| charged.energy).sum()
-        };
-        let sum = |of: fn(&DeviceEnergy) -> Joules| -> Joules {
-            let parts = stage.devices.iter().filter(|device| device.device.class() != DeviceClass::Machine);
-            parts.map(of).sum()
-        };
-        StageRow {
-            stage: if stage.name.is_empty() { "(before the first)".to_owned() } else { stage.name.to_string() },
-            energy: sum(|device| device.total.unwrap_or(Joules::ZERO)),
-            forward: pass(Pass::Forward),
-            backward: pass(Pass::Backward),
-            optimizer: pass(Pass::Optimizer),
-            unattributed: sum(|device| device.unattributed),
-        }
+    let whole = Whole::of(footprint, &Spreads::default());
+    let row = |stage: &StageWhole| StageRow {
+        stage: if stage.name.is_empty() { "(before the first)".to_owned() } else { stage.name.clone() },
+        energy: stage.energy,
+        forward: stage.passes[0],
+        backward: stage.passes[1],
+        optimizer: stage.passes[2],
+        unattributed: stage.between + stage.outside,
+        between_operations: stage.between,
+        outside: stage.outside,
+        run_share: whole.of_run(stage.energy),
     };
-    footprint.stages.iter().enumerate().map(row).collect()
+    whole.stages.iter().map(row).collect()
 }
 
 /// How many steps of one phase and function there are.

@@ -7,6 +7,18 @@ use parquet::errors::ParquetError;
 
 use crate::PowerError;
 
+/// What is wrong with the name of a run, and what to do.
+fn not_a_run(path: &Path) -> String {
+    let shown = path.display();
+    if path.is_dir() {
+        format!("not a run folder: no manifest.json in {shown}; name a folder that jouletree wrote")
+    } else if path.exists() {
+        format!("not a run folder: {shown} is a file; name the folder that jouletree wrote")
+    } else {
+        format!("there is no folder {shown}; `jouletree run` prints the folder that it keeps a run in")
+    }
+}
+
 /// Why a run folder or a file of it cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -14,7 +26,7 @@ pub enum RunError {
     #[error("{} exists: choose another -o or remove it", .0.display())]
     Exists(PathBuf),
     /// A folder that holds no run.
-    #[error("not a run folder: no manifest.json in {}; name a folder that jouletree wrote", .0.display())]
+    #[error("{}", not_a_run(.0))]
     NotARun(PathBuf),
     /// The format is of the future.
     #[error(

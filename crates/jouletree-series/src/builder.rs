@@ -31,7 +31,7 @@ pub enum Why {
     Stale,
     /// The machine was suspended, or a failure was lost because the samples were not taken.
     Apart,
-    /// A counter that never rests stood still.
+    /// An always-on counter did not change.
     Still,
 }
 
@@ -55,7 +55,7 @@ pub struct SeriesBuilder {
     /// replaces it.
     unsettled: Option<Point>,
     still: Stillness,
-    /// The count at which a counter that never rests stood still.
+    /// The count at which an always-on counter did not change.
     frozen: Option<u64>,
 }
 

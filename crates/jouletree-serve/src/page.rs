@@ -27,11 +27,11 @@ pub fn page(form: &Form, outcome: &Outcome) -> String {
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n\
-         <title>What would it use? – jouletree</title>\n<link rel=\"stylesheet\" href=\"/page.css\">\n\
+         <title>Estimate energy and carbon – jouletree</title>\n<link rel=\"stylesheet\" href=\"/page.css\">\n\
          <script src=\"/page.js\" defer></script>\n</head>\n<body>\n\
          <a class=\"skip\" href=\"#result\">to the result</a>\n\
          <header><p class=\"brand\">jouletree</p></header>\n<main>\n\
-         <h1>What would it use?</h1>\n\
+         <h1>Estimate energy and carbon</h1>\n\
          <p class=\"hint\">Hardware for some hours at a place, from tables: an estimate before a run. To know, measure with \
          <code>jouletree run</code>.</p>\n\
          <div class=\"halves\">\n{form}\

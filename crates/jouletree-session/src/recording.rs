@@ -52,7 +52,7 @@ impl Subject {
     pub fn command(command: &[OsString], environment: &Environment) -> Result<Subject> {
         // A program that cannot ask is recorded all the same.
         let socket = windows::WindowSocket::make()
-            .map_err(|error| notice(format_args!("warning: there are no windows: {error}")))
+            .map_err(|error| notice(format_args!("warning: windows of this run are not measured: {error}")))
             .ok();
         let mut environment = environment.clone();
         // The Python package finds this command also where it is not on the path; the user's choice comes first.

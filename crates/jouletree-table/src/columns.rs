@@ -204,7 +204,7 @@ impl Columns {
             let second = parts().map(|(_, second)| width(&second)).max().unwrap_or(0);
             for cell in self.rows.iter_mut().filter_map(|row| row.get_mut(column)) {
                 if let Some((one, other)) = split(cell) {
-                    // What a mark like `…` stands before keeps its place beside it.
+                    // What follows a mark like `…` keeps its place beside it.
                     let (mark, other) = other.split_at(if mark == '(' { 0 } else { mark.len_utf8() });
                     let blank = second - width(mark) - width(other);
                     cell.text = format!("{one:>first$}{mark}{}{other}", " ".repeat(blank));

@@ -6,7 +6,7 @@ use ratatui::crossterm::terminal;
 
 use crate::cell::{Cell, painted};
 use crate::columns::Columns;
-use crate::{colour, markdown};
+use crate::{colour, markdown, paragraph};
 
 /// How a result looks where it is going.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,6 +106,13 @@ impl Page {
                     format!("\n{}\n", painted(&title, colour::head(), has_colour))
                 }
                 (PageElement::Words(words), Look::Markdown) => format!("{}\n", markdown::escaped(&words.text)),
+                (PageElement::Words(words), Look::Text { width: Some(room), has_colour })
+                    if words.width() > room =>
+                {
+                    let lines = paragraph::entry("", &words.text, 2, room);
+                    let line = |line: &str| painted(line, words.style, has_colour) + "\n";
+                    lines.lines().map(line).collect()
+                }
                 (PageElement::Words(words), Look::Text { has_colour, .. }) => {
                     format!("{}\n", words.written(has_colour))
                 }
@@ -139,6 +146,14 @@ mod tests {
         let text = page().written(Look::Text { width: None, has_colour: false });
         let lines = ["one of *two*", "", "by layer", "layer     energy", "(all)     12.0 J  ████████████████████"];
         assert_eq!(text, lines.map(|line| format!("{line}\n")).concat() + "└─ a|b c  3.00 J  █████\n");
+    }
+
+    #[test]
+    fn sentences_are_as_wide_as_the_terminal() {
+        let mut page = Page::default();
+        page.words("a sentence that is too long for one line");
+        let text = page.written(Look::Text { width: Some(24), has_colour: false });
+        assert_eq!(text, "a sentence that is too\n  long for one line\n");
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub use options::ReadOptions;
 use head::Head;
 use source::Source;
 
-/// A trace format: how to tell it and how to read it.
+/// A trace format: how to recognise it and how to read it.
 struct Format {
     /// Its name, as it appears in results.
     name: &'static str,
@@ -79,7 +79,7 @@ pub fn read_trace(path: &Path, options: &ReadOptions, progress: &Progress) -> Re
     read(&Source::file(path), options, progress)
 }
 
-/// Reads a trace that is in memory; `name` stands for its file in messages.
+/// Reads a trace that is in memory; `name` replaces the file's name in messages.
 pub fn read_trace_bytes(name: &str, bytes: &[u8], options: &ReadOptions) -> Result<Trace, TraceError> {
     read(&Source::memory(name, bytes), options, &Progress::default())
 }

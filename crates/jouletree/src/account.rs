@@ -3,12 +3,14 @@
 use anyhow::Result;
 use jouletree_account::{Rule, Semantics, Tef, t2e, tensor_edges};
 use jouletree_model::Nanos;
+use jouletree_report::PowerFloor;
 use jouletree_run::Scope;
 use jouletree_session::accounting::{Method, account};
 
 use crate::cli::{AccountArgs, By, EnergyArg, Format, RuleArg, SemanticsArg};
 use crate::page::Look;
 use crate::recording::shared;
+use crate::show::Shown;
 use crate::{Outcome, inputs, json, print, print_warnings, show};
 use jouletree_session::timings::Timings;
 
@@ -51,12 +53,15 @@ pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
         timings.stage("write", Some(path.display().to_string()));
     }
 
-    match arguments.view.format {
-        Format::Table => print(&show::report(footprint, &spreads, &arguments.view).written(Look::of_stdout()))?,
-        Format::Markdown => print(&show::report(footprint, &spreads, &arguments.view).written(Look::Markdown))?,
-        Format::Json => print(&json::everything(footprint, &spreads, &tef, &tree)?)?,
-        Format::Csv => print(&show::view(footprint, &spreads, By::Op, &arguments.view)?)?,
-    }
+    let recording = inputs::recording(&arguments.power, &arguments.input.traces);
+    let mut shown = Shown::of(footprint, &spreads, recording.as_ref());
+    shown.floor = PowerFloor::of(&accounted.power);
+    print(&match arguments.view.format {
+        Format::Table => show::report(&shown, &arguments.view).written(Look::of_stdout()),
+        Format::Markdown => show::report(&shown, &arguments.view).written(Look::Markdown),
+        Format::Json => json::everything(&shown, &tef, &tree)?,
+        Format::Csv => show::view(&shown, By::Op, &arguments.view)?,
+    })?;
     print_warnings(&footprint.warnings);
     if arguments.timings {
         timings.stage("print", None);

@@ -183,6 +183,7 @@ const SHOW_EXAMPLES: &str = "\
 Examples:
   jouletree show RUN                               the tree of layers, three levels deep
   jouletree show RUN --by op --summarize --top 10  the ten largest operations, equal blocks summed (STEF)
+  jouletree show RUN --by type                     kinds of operations: MatMul, Mul, …
   jouletree show RUN --by pass                     forward, backward, optimizer
   jouletree show RUN --by layer --pass backward    the tree of the backward pass alone
   jouletree show RUN                               of a recording: what each device used, and who used it
@@ -251,7 +252,7 @@ pub struct RecordArgs {
     /// Exit with status 1 when the recording is not whole, although the command succeeded
     #[arg(long)]
     pub strict: bool,
-    /// Say nothing but errors and warnings
+    /// Only print errors and warnings
     #[arg(short, long)]
     pub quiet: bool,
     #[command(flatten)]
@@ -350,7 +351,7 @@ pub struct ViewArgs {
     /// Sum equal blocks (layer_0 … layer_11) into one
     #[arg(long)]
     pub summarize: bool,
-    /// Order operations by average power instead of energy
+    /// Order operations by power, of those long and large enough for a power of their own
     #[arg(long)]
     pub by_power: bool,
     /// Only operations of this pass
@@ -407,6 +408,8 @@ pub enum By {
     Layer,
     /// Operations
     Op,
+    /// Kinds of operations: MatMul, Mul, …
+    Type,
     /// Forward, backward, optimizer
     Pass,
     /// Devices

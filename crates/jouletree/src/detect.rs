@@ -105,7 +105,7 @@ fn text(detected: &Detected) -> String {
     let mut lines = vec![
         "Hardware".to_owned(),
         format!(
-            "- Available RAM: {}",
+            "- Memory: {}",
             detected.ram_total_gib.map_or("unknown".to_owned(), |size| format!("{size:.3} GiB"))
         ),
         format!(

@@ -60,7 +60,7 @@ fn beside(diagnosis: &Diagnosis, width: usize, text: &mut String) {
         None => "permitted (SCHED_FIFO)".to_owned(),
         Some(reason) => format!("SCHED_FIFO is not permitted: {reason}"),
     };
-    item(text, "sampling on time", &said, realtime.remedy.as_deref(), width);
+    item(text, "real-time sampling", &said, realtime.remedy.as_deref(), width);
     if let Some(filter) = &diagnosis.energy_filter {
         item(text, "blurred counters", filter, None, width);
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use jouletree_account::{Rule, Spreads, energy_series, rule_for_unit};
 use jouletree_model::{Nanos, Trace, Warning};
-use jouletree_run::{MeteredSeries, PowerInput, RunFolder, Scope, accounted, read_power};
+use jouletree_run::{MeteredSeries, PowerInput, Recording, RunFolder, Scope, accounted, read_power};
 use jouletree_trace::{Progress, ReadOptions, TraceError, find_traces, merge_with_model, read_model, read_trace};
 use rayon::prelude::*;
 
@@ -122,6 +122,13 @@ pub fn spreads(files: &[PathBuf], traces: &[PathBuf]) -> Spreads {
     let runs = files.iter().filter(|file| RunFolder::is_at(file)).filter_map(|file| RunFolder::open(file).ok());
     let known = |run: RunFolder| run.manifest().recording.iter().flat_map(|one| one.spreads()).collect::<Vec<_>>();
     runs.flat_map(known).collect()
+}
+
+/// The recording that the power is of, if all of it is of one.
+pub fn recording(files: &[PathBuf], traces: &[PathBuf]) -> Option<Recording> {
+    let files = power_files(files, traces);
+    let [only] = files.as_slice() else { return None };
+    RunFolder::is_at(only).then(|| RunFolder::open(only).ok()?.manifest().recording.clone()).flatten()
 }
 
 fn metered(

@@ -1,12 +1,15 @@
 //! Results as JSON; `docs/json.md` documents every field.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use jouletree_account::{EnergyTree, Spreads, Tef, TefEntry, t2a};
+use jouletree_account::{EnergyTree, Spreads, Tef, TefEntry, TypeEnergy, t2a};
 use jouletree_model::{Device, DeviceEnergy, Footprint, Kind, Pass, StepEnergy, TraceSource, Warning};
-use jouletree_report::{PartRow, parts};
+use jouletree_report::{PartRow, Trust, Whole, parts};
 use serde::Serialize;
+
+use crate::show::Shown;
 
 /// Everything there is to say about a footprint.
 #[derive(Serialize)]
@@ -17,6 +20,8 @@ struct Everything<'a> {
     steps: Vec<StepRow<'a>>,
     parts: Vec<PartRow>,
     tree: &'a EnergyTree,
+    whole: &'a Whole,
+    trust: Option<&'a Trust>,
     traces: &'a [TraceSource],
     warnings: &'a [Warning],
 }
@@ -62,6 +67,32 @@ pub struct OpRow<'a> {
     high_90_j: Option<Option<f64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     standard_error_j: Option<Option<f64>>,
+    label: Cow<'a, str>,
+    run_share: f64,
+    base_share: f64,
+}
+
+/// The tree of layers with all joules of the run beside it.
+#[derive(Serialize)]
+pub struct TreeOfRun<'a> {
+    #[serde(flatten)]
+    pub tree: &'a EnergyTree,
+    pub whole: &'a Whole,
+    pub trust: Option<&'a Trust>,
+}
+
+#[derive(Serialize)]
+pub struct TypeRow {
+    r#type: Box<str>,
+    energy_j: f64,
+    forward_j: f64,
+    backward_j: f64,
+    optimizer_j: f64,
+    busy_s: f64,
+    power_w: Option<f64>,
+    count: u64,
+    run_share: f64,
+    base_share: f64,
 }
 
 #[derive(Serialize)]
@@ -73,15 +104,18 @@ pub struct StepRow<'a> {
 }
 
 /// All of a footprint, for programs.
-pub fn everything(footprint: &Footprint, spreads: &Spreads, tef: &Tef, tree: &EnergyTree) -> Result<String> {
+pub fn everything(shown: &Shown<'_>, tef: &Tef, tree: &EnergyTree) -> Result<String> {
+    let Shown { footprint, spreads, whole, trust, .. } = shown;
     let summary = t2a(tef);
     let everything = Everything {
         devices: device_rows(footprint, spreads),
-        ops: op_rows(footprint, spreads, tef.entries().iter()),
-        summary: op_rows(footprint, spreads, summary.entries().iter()),
+        ops: op_rows(footprint, spreads, whole, tef.entries().iter()),
+        summary: op_rows(footprint, spreads, whole, summary.entries().iter()),
         steps: step_rows(footprint),
         parts: parts(footprint),
         tree,
+        whole,
+        trust: trust.as_ref(),
         traces: &footprint.sources,
         warnings: &footprint.warnings,
     };
@@ -124,6 +158,7 @@ pub fn device_rows<'a>(footprint: &'a Footprint, spreads: &Spreads) -> Vec<Devic
 pub fn op_rows<'a>(
     footprint: &'a Footprint,
     spreads: &Spreads,
+    whole: &Whole,
     entries: impl Iterator<Item = &'a TefEntry>,
 ) -> Vec<OpRow<'a>> {
     let metered: BTreeSet<&Device> =
@@ -149,9 +184,29 @@ pub fn op_rows<'a>(
             low_90_j: is_predicted.then_some(predicted.map(|interval| interval.low.0)),
             high_90_j: is_predicted.then_some(predicted.map(|interval| interval.high.0)),
             standard_error_j: has_errors.then_some(entry.standard_error.map(|error| error.0)),
+            label: entry.label(),
+            run_share: whole.of_run(entry.energy),
+            base_share: whole.of_base(entry.energy),
         }
     };
     entries.map(row).collect()
+}
+
+/// Kinds of operations, the largest first.
+pub fn type_rows(tef: &Tef, whole: &Whole) -> Vec<TypeRow> {
+    let row = |kind: TypeEnergy| TypeRow {
+        energy_j: kind.energy.0,
+        forward_j: kind.passes.get(&Pass::Forward).0,
+        backward_j: kind.passes.get(&Pass::Backward).0,
+        optimizer_j: kind.passes.get(&Pass::Optimizer).0,
+        busy_s: kind.busy.seconds(),
+        power_w: kind.power().map(|power| power.0),
+        count: kind.count,
+        run_share: whole.of_run(kind.energy),
+        base_share: whole.of_base(kind.energy),
+        r#type: kind.op_type,
+    };
+    tef.by_type().into_iter().map(row).collect()
 }
 
 /// What each step used.

@@ -71,7 +71,7 @@ use anyhow::{Context, Result};
 use clap::FromArgMatches as _;
 use jouletree_model::Warning;
 use jouletree_session::{cache, daemon_place, launch, reader, recording, signals, windows};
-use jouletree_table::{cell, colour, columns, markdown, page};
+use jouletree_table::{cell, colour, columns, markdown, page, paragraph};
 
 use cli::{Cli, Command};
 
@@ -83,7 +83,7 @@ const WRONG_COMMAND_LINE: u8 = 2;
 fn main() -> ExitCode {
     jouletree_model::silence_guarded_panics();
     signals::survive_file_size_limit();
-    let cli = Cli::from_arg_matches(&help::command().get_matches()).unwrap_or_else(|error| error.exit());
+    let cli = arguments();
     colour::choose(cli.color);
     if let Err(error) = logging::start(cli.verbose, cli.command.default_log_level()) {
         writeln_stderr!("error: {error}");
@@ -147,9 +147,28 @@ fn print(text: &str) -> Result<()> {
     }
 }
 
-/// Says on standard error what the user should know about the input.
+/// Prints on standard error what the user should know about the input, each thing once, as wide as the terminal.
 fn print_warnings(warnings: &[Warning]) {
-    for warning in warnings {
-        writeln_stderr!("warning: {warning}");
+    for warning in jouletree_report::summed(warnings) {
+        match page::Look::of_stderr() {
+            page::Look::Text { width: Some(width), .. } => {
+                write_stderr!("{}", paragraph::entry("warning: ", &warning.to_string(), 4, width));
+            }
+            _ => writeln_stderr!("warning: {warning}"),
+        }
     }
+}
+
+/// The command line; for slips that are common, with the command that was meant.
+fn arguments() -> Cli {
+    let matches = help::command().try_get_matches().unwrap_or_else(|error| {
+        let words: Vec<String> = std::env::args().skip(1).collect();
+        let hint = help::missing_dashes(&words).filter(|_| error.use_stderr());
+        let _ = error.print();
+        if let Some(meant) = hint {
+            writeln_stderr!("\nThe command to run follows `--`: {meant}");
+        }
+        std::process::exit(error.exit_code())
+    });
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }

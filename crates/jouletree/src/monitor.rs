@@ -71,7 +71,7 @@ pub struct MonitorArgs {
     /// Exit with status 1 when the row or the recording is not whole, although the command succeeded
     #[arg(long)]
     strict: bool,
-    /// Say nothing but errors and warnings
+    /// Only print errors and warnings
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]

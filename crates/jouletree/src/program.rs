@@ -1,31 +1,34 @@
 //! What a program noted about itself as tables: its steps by what they do, its parts, its windows and its stages.
 
-use jouletree_model::{Joules, Kind, Nanos};
+use jouletree_model::{Nanos, Spread};
 use jouletree_report::{PartRow, PhaseRow, StageRow, WindowRow, parts_by_name};
 
 use crate::cell::Cell;
 use crate::colour;
 use crate::columns::{Columns, Keep};
-use crate::numbers::{energy_cell, kind_cell, percent};
+use crate::numbers::{energy_cell, kind_cell, percent, written};
 
 /// A table lists so many phases and functions, the largest.
 const MOST_PHASES: usize = 12;
 /// A sentence names so many.
 const MOST_NAMED: usize = 3;
 
-/// Stages as a table.
-pub fn stage_table(rows: &[StageRow]) -> Columns {
-    let header = ["stage", "energy", "forward", "backward", "optimizer", "unattributed"];
-    let mut table = Columns::new(&header).shorten(0, Keep::Start).optional(&[5]).optional_together(&[2, 3, 4]);
+/// Stages as a table; they make the whole run.
+pub fn stage_table(rows: &[StageRow], spread: Option<Spread>) -> Columns {
+    let text = |energy| written(energy, spread);
+    let header = ["stage", "energy", "of run", "forward", "backward", "optimizer", "between ops", "outside steps"];
+    let mut table = Columns::new(&header).shorten(0, Keep::Start).optional_together(&[3, 4, 5]);
     for row in rows {
-        let parts = [row.energy, row.forward, row.backward, row.optimizer, row.unattributed];
-        table.row([vec![row.stage.clone()], parts.map(|part| part.to_string()).to_vec()].concat());
+        let parts = [row.forward, row.backward, row.optimizer, row.between_operations, row.outside];
+        let first = [row.stage.clone(), text(row.energy), percent(row.run_share)];
+        table.row([first.to_vec(), parts.map(text).to_vec()].concat());
     }
     table
 }
 
 /// Steps as a table.
-pub fn phase_table(rows: &[PhaseRow]) -> Columns {
+pub fn phase_table(rows: &[PhaseRow], spread: Option<Spread>) -> Columns {
+    let energy = |joules, kind| energy_cell(written(joules, spread), None, kind);
     let header =
         ["steps", "count", "recorded", "energy", "per step", "per sample", "wall time", "all / recorded", "kind"];
     let mut table = Columns::new(&header).shorten(0, Keep::Start).left(8).optional(&[7, 2, 6, 5]);
@@ -100,14 +103,15 @@ pub fn named(row: &PhaseRow) -> String {
 }
 
 /// The parts that make the whole run as a table.
-pub fn part_table(rows: &[PartRow]) -> Columns {
-    let header = ["part", "energy", "share", "", "in operations", "time"];
+pub fn part_table(rows: &[PartRow], spread: Option<Spread>) -> Columns {
+    let energy = |joules, kind| energy_cell(written(joules, spread), None, kind);
+    let header = ["part", "energy", "of run", "", "in operations", "time"];
     let mut table = Columns::new(&header).shorten(0, Keep::Start).left(3).optional(&[5, 4, 3]);
     for (name, row) in parts_by_name(rows).into_iter().filter(|(_, row)| row.energy.0 > 0.0) {
         let operations = (row.operations.0 > 0.0).then(|| energy(row.operations, row.kind));
         table.row(vec![
             Cell::from(name),
-            energy_cell(row.energy.to_string(), row.share, row.kind),
+            energy_cell(written(row.energy, spread), row.share, row.kind),
             Cell::from(percent(row.share)).styled(colour::number(row.share)),
             Cell::bar(row.share),
             operations.unwrap_or_default(),
@@ -120,7 +124,8 @@ pub fn part_table(rows: &[PartRow]) -> Columns {
 }
 
 /// Windows as a table.
-pub fn window_table(rows: &[WindowRow]) -> Columns {
+pub fn window_table(rows: &[WindowRow], spread: Option<Spread>) -> Columns {
+    let energy = |joules, kind| energy_cell(written(joules, spread), None, kind);
     let header = ["window", "count", "energy", "each", "time", "kind"];
     let mut table = Columns::new(&header).shorten(0, Keep::Start).left(5);
     for row in rows {
@@ -134,10 +139,6 @@ pub fn window_table(rows: &[WindowRow]) -> Columns {
         ]);
     }
     table
-}
-
-fn energy(energy: Joules, kind: Option<Kind>) -> Cell {
-    energy_cell(energy.to_string(), None, kind)
 }
 
 fn time(seconds: f64) -> String {

@@ -24,7 +24,7 @@ pub fn outside(page: &mut Page, footprint: &Footprint, numbers: &Numbers<'_>) {
     }
     page.title(format!("operations outside of recorded steps: {}, not in the tables above", outside.total()));
     let ranked: Vec<&TefEntry> = outside.entries().iter().take(OUTSIDE_ROWS).collect();
-    page.table(tables::operations(&outside, &ranked, numbers));
+    page.table(tables::operations(&outside, &ranked, numbers, false));
 }
 
 /// The operations of all steps, as an estimate from those of recorded ones.

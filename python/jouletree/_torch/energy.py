@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Tally:
     """Adds up the energy of training, leaving out what happens while it is paused, such as an evaluation.
 
-    Nothing is added up where nobody measures.
+    Nothing is added up without a recorder.
     """
 
     def __init__(self, name: str) -> None:
@@ -52,7 +52,7 @@ class Tally:
         self._marks[name] = (self.joules, self.steps, self.samples)
 
     def since(self, name: str) -> dict[str, float]:
-        """Joules by step and by sample since a mark, which is set anew; empty where nobody measures."""
+        """Joules by step and by sample since a mark, which is set anew; empty without a recorder."""
         joules, steps, samples = self._marks.get(name, (0.0, 0, 0))
         self.mark(name)
         if self._kind is None or self.steps == steps:
@@ -64,7 +64,7 @@ class Tally:
         return self.named(figures)
 
     def used_since(self, name: str, figure: str) -> dict[str, float]:
-        """Joules since a mark, which is set anew, as a figure of this name; empty where nobody measures."""
+        """Joules since a mark, which is set anew, as a figure of this name; empty without a recorder."""
         joules, steps, _ = self._marks.get(name, (0.0, 0, 0))
         self.mark(name)
         if self._kind is None or self.steps == steps:

@@ -33,7 +33,7 @@ pub fn lines(answer: &Answer) -> Vec<Line> {
     };
     let energy = |name, value: f64, how| line(name, Some(value), "kWh", amounts::kilowatt_hours(value), how);
     let mut lines = vec![
-        energy("computers", answer.it_energy_kwh, hardware(answer)),
+        energy("IT equipment", answer.it_energy_kwh, hardware(answer)),
         energy("data centre", answer.energy_kwh, format!("PUE {}", answer.pue)),
     ];
     lines.push(match (&answer.intensity, answer.carbon_g) {
@@ -69,7 +69,7 @@ pub fn lines(answer: &Answer) -> Vec<Line> {
     if let Some(same) = &answer.equivalents {
         lines.extend(same.lines().into_iter().map(|(value, unit, how)| {
             line(
-                "as much as",
+                "comparable to",
                 Some(value),
                 unit,
                 format!("{} {unit}", amounts::significant(value)),

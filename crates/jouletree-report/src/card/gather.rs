@@ -14,7 +14,7 @@ use super::arguments::{arguments, differing};
 use super::layers::layers;
 use super::summary::Summary;
 use crate::carbon::{cost, of_run};
-use crate::{PhaseRow, ProgramEnergy, StageRow, Study, stages};
+use crate::{PhaseRow, ProgramEnergy, StageRow, Study, Trust, Whole, stages};
 
 /// The card of one run, or of the runs of a study.
 #[derive(Debug, Serialize)]
@@ -40,6 +40,9 @@ pub struct Card {
     pub software: Software,
     pub meters: Vec<String>,
     pub jouletree: String,
+    /// All joules of a run, as a mean: the bases of shares.
+    pub whole: Whole,
+    pub trust: Option<Trust>,
     pub warnings: Vec<Warning>,
 }
 
@@ -127,6 +130,8 @@ pub struct LayerRow {
     pub deviation: Option<Joules>,
     /// The part of what all layers used.
     pub share: f64,
+    /// The part of the run.
+    pub run_share: f64,
 }
 
 /// What it ran on.
@@ -178,7 +183,7 @@ pub fn gather(
     let jouletree = folders.first().map(|folder| folder.manifest().jouletree.clone()).unwrap_or_default();
     let meters = meters(&folders);
     let sensitivity = sensitivity(&runs, &differing);
-    let study = Study::read(folders, rayon::current_num_threads())?;
+    let study = Study::read_varied(folders, rayon::current_num_threads())?;
     warnings.extend(study.warnings.iter().cloned());
     let hardware = hardware(records.iter().map(|record| &record.machine));
     let carbon = carbon(&records, context, &costs);
@@ -209,6 +214,8 @@ pub fn gather(
         software,
         meters,
         jouletree,
+        whole: study.whole.clone(),
+        trust: study.trust.clone(),
         runs,
         warnings,
     })
@@ -334,6 +341,7 @@ fn layer_rows(study: &Study) -> Vec<LayerRow> {
     let whole = study.tree.energy.0;
     let row = |layer: super::layers::Layer| LayerRow {
         share: if whole > 0.0 { layer.energy.0 / whole } else { 0.0 },
+        run_share: study.whole.of_run(layer.energy),
         deviation: study.deviation_of(&layer.path).filter(|_| !layer.is_own),
         path: layer.path,
         is_own: layer.is_own,

@@ -15,6 +15,10 @@ pub const WHITE: &str = "#ffffff";
 pub const BAND: &str = "#fbdc9c";
 /// What follows from it.
 pub const TAIL: &str = "#d9e8c8";
+/// Energy of recorded steps while no operation ran,
+pub const BETWEEN: &str = "#b3b3b3";
+/// and energy outside of them.
+pub const OUTSIDE: &str = "#e6e6e6";
 /// A line of power,
 pub const LINE: &str = "#0072b2";
 /// the deviation around it,

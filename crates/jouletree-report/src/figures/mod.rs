@@ -128,7 +128,8 @@ impl Figures {
         figures.add("stages".to_owned(), stages::stages(study), "no operation used energy");
         figures.add_diagrams(study, choice)?;
         figures.add("top-energy".to_owned(), top::top(study, Top::Energy), "no operation used energy");
-        figures.add("top-power".to_owned(), top::top(study, Top::Power), "no operation used energy");
+        let no_power = "no operation used energy and ran for long enough to have a power of its own";
+        figures.add("top-power".to_owned(), top::top(study, Top::Power), no_power);
         let power = power::power(study, choice.highlight.as_deref());
         figures.add("power-step".to_owned(), power, "no power is known during a step");
         figures.add("icicle".to_owned(), icicle::icicle(study), "no operation used energy");

@@ -45,7 +45,7 @@ pub fn top(study: &Study, top: Top) -> Option<String> {
     }
     let (what, unit) = match top {
         Top::Energy => ("Energy", "J"),
-        Top::Power => ("Power", "W"),
+        Top::Power => ("Joules over operation time", "W"),
     };
     let scale = Scale::up_to(largest, unit, 5);
     let values: Vec<String> = bars.iter().map(|bar| scale.value(bar.value)).collect();
@@ -74,7 +74,7 @@ pub fn top(study: &Study, top: Top) -> Option<String> {
             };
             let tag = font::fitted(&tag, COLUMN / 3.0, SMALL);
             let room = COLUMN - EDGE - left - font::width(&tag, SMALL) - TAG_APART;
-            (font::lines(&entry.path, room, TEXT, NAME_LINES), tag)
+            (font::lines(&entry.label(), room, TEXT, NAME_LINES), tag)
         })
         .collect();
     let row_height = |lines: &[String]| TEXT * font::LINE * lines.len().max(1) as f64 + 1.5 + BAR + APART;

@@ -14,11 +14,18 @@ use crate::diagram::{BOX, BoxContent, Diagram};
 use crate::parts::parts_by_name;
 use crate::program_energy::{PhaseRow, WindowRow};
 use crate::study::{DeviceTotal, PowerTrack, Ranked, StepView, Study};
+use crate::{Trust, Whole};
 
 #[derive(Serialize)]
 pub struct Data<'a> {
     title: &'a str,
     runs: usize,
+    whole: &'a Whole,
+    /// Where all joules are, in a sentence.
+    sentence: String,
+    trust: Option<&'a Trust>,
+    /// The facts of trust and the verdict, as sentences.
+    trust_lines: Vec<String>,
     total: Total,
     devices: Vec<Total>,
     /// The parts of the run by name: energy, what operations were charged with of it, seconds.
@@ -96,6 +103,8 @@ struct Operations<'a> {
     devices: Vec<String>,
     /// The paths that are not written as the tree writes them, by row.
     paths: HashMap<usize, &'a str>,
+    /// What distinguishes those that share path and pass, by row.
+    marks: HashMap<usize, &'a str>,
     /// The node of the tree, the type, the pass, the device of each.
     node: Vec<u32>,
     kind: Vec<u32>,
@@ -110,6 +119,7 @@ struct Operations<'a> {
 #[derive(Serialize)]
 struct Bar {
     path: Box<str>,
+    label: String,
     op_type: Box<str>,
     pass: Pass,
     device: String,
@@ -126,6 +136,8 @@ struct Stage<'a> {
     name: &'a str,
     passes: [f64; 3],
     passes_sd: [Option<f64>; 3],
+    between: f64,
+    outside: f64,
     sd: Option<f64>,
 }
 
@@ -175,6 +187,10 @@ impl<'a> Data<'a> {
         Data {
             title: &study.title,
             runs: study.runs,
+            whole: &study.whole,
+            sentence: study.whole.sentence(),
+            trust: study.trust.as_ref(),
+            trust_lines: study.trust.iter().flat_map(|trust| [trust.line(), trust.judgement()]).collect(),
             total: Total::from(&study.total()),
             devices: study.devices.iter().map(Total::from).collect(),
             parts: (parts_by_name(&study.parts).into_iter())
@@ -299,6 +315,9 @@ impl<'a> Operations<'a> {
             types: types.into_iter().collect(),
             devices: devices.into_iter().map(ToString::to_string).collect(),
             paths: others.map(|(row, entry)| (row, &*entry.path)).collect(),
+            marks: (entries.iter().enumerate())
+                .filter_map(|(row, entry)| Some((row, entry.mark.as_deref()?)))
+                .collect(),
             node: entries.iter().map(place).collect(),
             pass: entries
                 .iter()
@@ -328,6 +347,7 @@ impl From<&Ranked> for Bar {
         let entry = &ranked.entry;
         Bar {
             path: entry.path.clone(),
+            label: entry.label().into_owned(),
             op_type: entry.op_type.clone(),
             pass: entry.pass,
             device: entry.device.to_string(),
@@ -347,6 +367,8 @@ impl<'a> From<&'a crate::study::StageTotal> for Stage<'a> {
             name: &stage.name,
             passes: stage.passes.map(|(energy, _)| energy.0),
             passes_sd: stage.passes.map(|(_, sd)| sd.map(|sd| sd.0)),
+            between: stage.between.0,
+            outside: stage.outside.0,
             sd: stage.deviation.map(|sd| sd.0),
         }
     }

@@ -88,7 +88,7 @@ pub struct Balance {
 }
 
 impl Recording {
-    /// By what the energies of each device may be off, where it is known.
+    /// Relative 95 % uncertainty of each device, where it is known.
     pub fn spreads(&self) -> impl Iterator<Item = (Device, Spread)> {
         let wholes = self.balance.iter().filter(|balance| balance.domain.is_none());
         wholes.filter_map(|balance| Some((balance.device.clone(), balance.spread()?)))

@@ -158,7 +158,7 @@ impl ChromeContents {
     /// Draws the conclusions and gives the trace.
     pub(super) fn into_trace(mut self, source: &Source, options: &ReadOptions) -> Trace {
         let first = self.runs.iter().map(|run| run.start).min();
-        // What stands beside the file is exact; the event of a marker begins a little late.
+        // What is beside the file is exact; the event of a marker begins a little late.
         if source.sidecar().is_some_and(|sidecar| sidecar.exists()) {
             self.markers.clear();
         }
@@ -209,7 +209,7 @@ impl ChromeContents {
         trace
     }
 
-    /// Says what this file cannot tell.
+    /// Says what this file lacks.
     fn warn(&mut self, names_operations: bool, left_out: usize, devices_told: bool) {
         let mut warn = |message: String| self.warnings.push(Warning::new(&self.file, message));
         if names_operations {

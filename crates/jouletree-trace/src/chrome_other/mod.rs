@@ -1,10 +1,10 @@
 //! Chrome traces of whatever program wrote them, when no other reader knows better.
 //!
 //! What every such file says is used: which thread did what from when to when. What only the program knows (layers,
-//! passes, often the device and the time of day) is not guessed but told to be missing. The trace viewer's files of
+//! passes, often the device and the time of day) is not guessed but reported as missing. The trace viewer's files of
 //! TensorFlow and JAX come here: their operations are those that name one of XLA's or TensorFlow's.
 //!
-//! `contents` keeps what the file says, `arguments` finds the few arguments of use, `processes` tells devices by the
+//! `contents` keeps what the file says, `arguments` finds the few arguments of use, `processes` finds devices by the
 //! names of processes, `operations` names what ran.
 
 mod arguments;

@@ -45,7 +45,7 @@ const NAMES: [(&str, Column); 22] = [
     ("host", Column::Host),
 ];
 
-/// Where a column stands.
+/// The position of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ColumnPosition {
     pub(super) index: usize,
@@ -129,7 +129,7 @@ impl Header {
         Ok(header)
     }
 
-    /// Where a column stands, if it is there.
+    /// The position of a column, if it is there.
     pub(super) fn get(&self, column: Column) -> Option<&ColumnPosition> {
         self.places.iter().find(|(known, _)| *known == column).map(|(_, place)| place)
     }
@@ -166,13 +166,13 @@ mod tests {
 
     #[test]
     fn what_is_missing_or_twice_is_named() {
-        for (text, told) in [
+        for (text, part) in [
             ("end_ns,op", "when events start"),
             ("start_ns,op", "dur_ns"),
             ("start_ns,end_ns,lane", "what ran"),
             ("start_ns,start_us,end_ns,op", "`start_ns` and `start_us` mean the same"),
         ] {
-            assert!(header(text).unwrap_err().contains(told), "{text}");
+            assert!(header(text).unwrap_err().contains(part), "{text}");
         }
     }
 

@@ -34,7 +34,7 @@ pub(crate) struct HloModule {
     module: Module,
     /// The operations of one run of each instruction, where they can be counted.
     flops: Vec<Option<u64>>,
-    /// Where each instruction stands, found when the first is asked for: most modules of a trace never run.
+    /// The scope of each instruction, found when the first is asked for: most modules of a trace never run.
     places: OnceLock<Places>,
     /// Where the time of each instruction goes, found when it is first asked for.
     parts: Vec<OnceLock<Vec<InstructionShare>>>,

@@ -186,7 +186,7 @@ struct Namer<'a> {
 }
 
 impl Namer<'_> {
-    /// A path through the model; what stands outside of every layer stands under the module's name.
+    /// A path through the model; what is outside of every layer is under the module's name.
     fn path(&self, place: &InstructionScope, opcode: &str) -> String {
         let scope = if place.scope.is_empty() { self.module } else { &place.scope };
         let last = if place.primitive.is_empty() { opcode } else { &place.primitive };

@@ -1,4 +1,4 @@
-//! What the names in a module tell about where its instructions stand.
+//! The places of a module's instructions, by the names in it.
 
 use jouletree_model::Pass;
 
@@ -16,7 +16,7 @@ const RUNS: &[&str] = &["async-start", "call", "conditional", "custom-call", "fu
 /// The layer of updates of parameters that are in no scope.
 const OPTIMIZER: &str = "optimizer";
 
-/// The places of all instructions, as far as names tell.
+/// The places of all instructions, as far as names say.
 #[derive(Debug)]
 pub(super) struct Places {
     /// By their own names.
@@ -38,7 +38,7 @@ impl Places {
         };
         let own: Vec<Option<InstructionScope>> = module.instructions.iter().map(named).collect();
         let mut places = Places { own, inside: Vec::with_capacity(module.computations.len()) };
-        // Callees stand before their callers.
+        // Callees precede their callers.
         for computation in 0..module.computations.len() {
             let mut found = None;
             for (index, instruction) in module.inside(computation) {
@@ -52,12 +52,12 @@ impl Places {
         places
     }
 
-    /// The place that an instruction's own name tells.
+    /// The place that an instruction's own name says.
     pub(super) fn own(&self, index: usize) -> Option<&InstructionScope> {
         self.own[index].as_ref()
     }
 
-    /// The place that an instruction's own name tells, or a name inside it.
+    /// The place that an instruction's own name says, or a name inside it.
     pub(super) fn get(&self, module: &Module, index: usize) -> Option<&InstructionScope> {
         let instruction = &module.instructions[index];
         let inside = |called: &usize| self.inside.get(*called)?.as_ref();

@@ -1,7 +1,7 @@
 //! The place of an instruction in the user's program, from its `op_name`.
 //!
 //! JAX writes the stack of scopes and transformations: `jit(step)/transpose(jvp(bert))/encoder/layer_0/ffn/mul`. Of
-//! this the layers are kept (`bert/encoder/layer_0/ffn`), then the primitive (`mul`), and the transposition tells the
+//! this the layers are kept (`bert/encoder/layer_0/ffn`), then the primitive (`mul`), and the transposition shows the
 //! backward pass. What only says how the program is run is dropped: the function that was compiled, `while/body`,
 //! `checkpoint`, `remat`, `vmap` and the like. A function that is compiled within another is kept as a layer where
 //! its name is meant for readers (`jit(softmax)`, `jit(gelu)`) and dropped where it is private (`jit(_where)`).
@@ -38,7 +38,7 @@ const WRAPPERS: &[&str] = &[
 /// Wrappers around the name of a function, not of a scope.
 const FUNCTIONS: &[&str] = &["jit", "pjit", "pmap", "xla_call"];
 
-/// Parts of a name that tell how a piece of a program is run, not what it is.
+/// Parts of a name that say how a piece of a program is run, not what it is.
 const STRUCTURE: &[&str] = &[
     "checkpoint",
     "closed_call",
@@ -89,17 +89,17 @@ const OPTIMIZERS: &[&str] = &[
 /// How TensorFlow calls functions.
 const CALLS: &[&str] = &["PartitionedCall", "StatefulPartitionedCall", "XlaLaunch"];
 
-/// Where an instruction stands.
+/// The layers, primitive and pass of an instruction.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct InstructionScope {
-    /// The layers around it, parted by `/`; empty outside of every layer.
+    /// The layers around it, separated by `/`; empty outside of every layer.
     pub(super) scope: String,
     /// What the framework calls the operation; empty if the name ends with a scope.
     pub(super) primitive: String,
     pub(super) pass: Pass,
 }
 
-/// The place that an `op_name` tells; `None` if it tells none, as the name of an argument does.
+/// The place that an `op_name` says; `None` if it says none, as the name of an argument does.
 ///
 /// Where the compiler has merged instructions it joins their names by `;`: the place is then in the layer they share.
 pub(super) fn place(op_name: &str) -> Option<InstructionScope> {
@@ -140,7 +140,7 @@ fn jax_place(parts: &[&str]) -> InstructionScope {
     let mut transposed: Option<(&str, usize)> = None;
     for (index, part) in parts.iter().enumerate() {
         match transposed {
-            // Within recomputation the whole stack of the forward pass stands a second time.
+            // Within recomputation the whole stack of the forward pass is there a second time.
             Some((name, before)) if part.is_forward && part.name == name => scopes.truncate(before),
             None if part.is_transposed => transposed = Some((part.name, scopes.len())),
             _ => {}
@@ -224,7 +224,7 @@ fn is_optimizer(scope: &str) -> bool {
     OPTIMIZERS.contains(&without_number(scope).to_ascii_lowercase().as_str())
 }
 
-/// The transformation and what it stands around: `jvp` and `bert` of `jvp(bert)`.
+/// The transformation and what it surrounds: `jvp` and `bert` of `jvp(bert)`.
 fn unwrap(part: &str) -> Option<(&str, &str)> {
     let (wrapper, inner) = part.strip_suffix(')')?.split_once('(')?;
     WRAPPERS.contains(&wrapper).then_some((wrapper, inner))
@@ -240,7 +240,7 @@ fn is_structure(part: &str, neighbours: [Option<&str>; 2]) -> bool {
     part.is_empty() || STRUCTURE.contains(&part) || is_branch(part) || (is_loop(part) && beside_a_loop())
 }
 
-/// The parts of a name between those `/` that stand in no parentheses.
+/// The parts of a name between those `/` that are in no parentheses.
 fn split(name: &str) -> Vec<&str> {
     let mut depth = 0_usize;
     let outside = name.split(|letter: char| {

@@ -13,7 +13,7 @@ use super::{HloModule, InstructionShare};
 impl HloModule {
     /// The operations of the module's program, each with its share of a run; none where no instruction can be counted.
     pub(crate) fn whole(&self) -> Vec<InstructionShare> {
-        // Callees stand before callers: the program itself is the last computation.
+        // Callees precede callers: the program itself is the last computation.
         let Some(program) = self.module.computations.last() else { return Vec::new() };
         let mut weights: IndexMap<(Box<str>, Pass), (Op, f64), FxBuildHasher> = IndexMap::default();
         for index in program.instructions.clone() {

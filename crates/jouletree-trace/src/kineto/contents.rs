@@ -28,7 +28,7 @@ pub(crate) struct KinetoContents {
     pub(crate) events: u64,
     pub(crate) rank: Option<i64>,
     pub(crate) warnings: Vec<Warning>,
-    /// Whether a kernel stands below the operator that launched it and not in its place.
+    /// Whether a kernel is below the operator that launched it and not in its place.
     pub(crate) kernels_below_operators: bool,
     pub(crate) base: Option<i64>,
     pub(crate) host_name: Option<String>,
@@ -50,7 +50,7 @@ pub(crate) struct HostEvent {
     pub(crate) end: Nanos,
     pub(crate) name: u32,
     pub(crate) thread: u32,
-    /// The profiler's own order, which tells the outer from the inner among events of one extent.
+    /// The profiler's own order, which separates the outer from the inner among events of one extent.
     pub(crate) order: u32,
     pub(crate) sort: HostSort,
     /// In which thread the forward operation ran, by the profiler's own count; 0 for forward operations.
@@ -341,7 +341,7 @@ impl KinetoContents {
         trace
     }
 
-    /// Times in the file count from its base, which may stand after the events.
+    /// Times in the file count from its base, which may follow the events.
     fn move_to(&mut self, base: Nanos) {
         if base == Nanos(0) {
             return;

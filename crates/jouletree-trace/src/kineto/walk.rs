@@ -200,7 +200,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A backward node stands where its forward operation does.
+    /// A backward node is where its forward operation is.
     fn backward(&mut self, event: &HostEvent, same: Frame) -> Frame {
         let known = event.sequence().and_then(|sequence| {
             let thread = self.forward_threads.get(&event.forward_thread);
@@ -275,7 +275,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Which thread the profiler means by each forward thread's number, told by the flows from forward to backward
+/// Which thread the profiler means by each forward thread's number, found by the flows from forward to backward
 /// operations. Empty when there is but one candidate, for then sequence numbers are enough.
 fn forward_threads(recording: &KinetoContents) -> FxHashMap<u16, u32> {
     let numbered = || recording.host.iter().filter(|event| event.sequence().is_some());

@@ -75,7 +75,7 @@ impl<'a> Reader<'a> {
         self.read_ranges();
         if self.recording.host.len() == ranges {
             self.warn(
-                "there is no NVTX range: kernels cannot be told from each other by layer. Mark modules with \
+                "there is no NVTX range: kernels cannot be assigned to layers. Mark modules with \
                  torch.cuda.nvtx.range_push(\"module::NAME\") in forward hooks, operators with \
                  torch.autograd.profiler.emit_nvtx, and record with --trace=cuda,nvtx",
             );

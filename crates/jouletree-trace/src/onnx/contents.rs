@@ -20,7 +20,7 @@ pub(super) struct OnnxContents {
     /// What the model is called, if the program ran several: all paths are below it.
     pub(super) root: Option<String>,
     pub(super) names: Interner,
-    /// The distinct operations, by name and type, with what the first run of each tells.
+    /// The distinct operations, by name and type, with the facts of the first run of each.
     pub(super) ops: IndexMap<(u32, u32), Facts>,
     pub(super) nodes: Vec<NodeEvent>,
     pub(super) kernels: Vec<KernelEvent>,
@@ -51,7 +51,7 @@ pub(super) struct KernelEvent {
     pub(super) end: Nanos,
     pub(super) name: u32,
     pub(super) stream: u32,
-    /// The operation that launched it, if the file tells.
+    /// The operation that launched it, if the file has it.
     pub(super) launched_by: Option<usize>,
 }
 
@@ -85,7 +85,7 @@ impl OnnxContents {
         let is_node = event.category.bytes == b"Node";
         let is_kernel = event.category.bytes == b"Kernel";
         let place = if is_kernel { EventDevice::Gpu } else { EventDevice::Host };
-        // A provider has its own category: it tells where an operation was meant to run.
+        // A provider has its own category: it says where an operation was meant to run.
         let is_provided = is_node && !args.provider.bytes.is_empty();
         let category = self.names.raw(if is_provided { args.provider } else { event.category });
         let Some((start, end)) = self.rejects.extent(event, offset) else {

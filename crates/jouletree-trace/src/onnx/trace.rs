@@ -18,7 +18,7 @@ use super::names::layer;
 use super::place::{Executed, Places, places};
 use super::runs::Runs;
 
-/// What kernels are gathered under of which nobody knows what launched them.
+/// The name under which kernels are gathered whose launching operation is unknown.
 const UNLAUNCHED: &str = "unlaunched";
 
 /// Draws the conclusions from a recording.
@@ -42,7 +42,7 @@ pub(super) fn trace_of(mut recording: OnnxContents, source: &Source, options: &R
 }
 
 fn device(place: EventDevice) -> Device {
-    // A profile does not tell one GPU from another.
+    // A profile does not distinguish GPUs.
     match place {
         EventDevice::Host => Device::new(DeviceClass::Cpu, 0),
         EventDevice::Gpu => Device::new(DeviceClass::Gpu, 0),
@@ -87,7 +87,7 @@ fn intern_ops(
 }
 
 /// What the model knows about the nodes that each operation computes. Its parameters are those of all of them; the work
-/// can be told only if there is but one, of its own type.
+/// is known only if there is but one, of its own type.
 fn known_by_model(graph: &Graph<'_>, owners: &[Option<usize>], executed: &[Executed]) -> IndexMap<usize, Facts> {
     let mut known: IndexMap<usize, Facts> = IndexMap::new();
     for (node, owner) in owners.iter().enumerate().filter_map(|(node, owner)| Some((node, (*owner)?))) {
@@ -143,10 +143,13 @@ fn warning_about(
     let first = &executed.get(*places.guessed.first()?)?.name;
     let (count, all) = (places.guessed.len(), executed.len());
     if options.model.is_empty() {
-        let done =
-            if has_layers { "they are put with what ran before and after them" } else { "they stand alone" };
+        let done = if has_layers {
+            "they are put with what ran before and after them"
+        } else {
+            "they are outside of all layers"
+        };
         warn(format!(
-            "{count} of {all} operations have names without a layer, such as `{first}`: {done}; the model would tell \
+            "{count} of {all} operations have names without a layer, such as `{first}`: {done}; the model would show \
              where they belong (--model model.onnx)"
         ))
     } else {
@@ -171,7 +174,7 @@ fn host_lanes(recording: &OnnxContents, runs: &Runs, ops: &[Option<OpId>], base:
     }
 }
 
-/// Kernels stand where the operation stands that launched them.
+/// Kernels are where the operation is that launched them.
 fn device_lanes(recording: &OnnxContents, runs: &Runs, ops: &[Option<OpId>], base: Nanos, trace: &mut Trace) {
     let mut lanes: IndexMap<u32, Vec<Event>> = IndexMap::new();
     let mut lost = 0;
@@ -194,7 +197,7 @@ fn device_lanes(recording: &OnnxContents, runs: &Runs, ops: &[Option<OpId>], bas
     }
     if lost > 0 {
         let message = format!(
-            "{lost} of {} kernels do not tell what launched them and are gathered under `{UNLAUNCHED}`",
+            "{lost} of {} kernels do not say what launched them and are gathered under `{UNLAUNCHED}`",
             recording.kernels.len()
         );
         trace.warnings.push(Warning::new(&recording.file, message));

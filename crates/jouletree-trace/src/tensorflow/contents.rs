@@ -1,6 +1,6 @@
 //! What is recorded of a step, however it is written, and the trace made of it.
 //!
-//! A timeline and run metadata tell the same in two ways. Both readers fill a [`StepContents`]; everything that is
+//! A timeline and run metadata hold the same in two forms. Both readers fill a [`StepContents`]; everything that is
 //! concluded (devices, passes, places in the model, data flow) is concluded here, so that both say the same.
 
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ pub(super) struct StepContents {
     pub(super) events: Vec<OpEvent>,
     /// The tensors that each named operation takes.
     pub(super) inputs: FxHashMap<u32, Vec<Input>>,
-    /// The tensors that each named operation makes, where the file tells.
+    /// The tensors that each named operation makes, where the file has them.
     pub(super) outputs: FxHashMap<u32, Tensors>,
     pub(super) device_names: FxHashMap<u32, String>,
     pub(super) rejects: Rejects,
@@ -52,7 +52,7 @@ pub(super) struct OpEvent {
     pub(super) op_type: u32,
     pub(super) device: u32,
     pub(super) lane: u32,
-    /// Where in the file it stands.
+    /// Its offset in the file.
     pub(super) offset: u64,
 }
 
@@ -91,7 +91,7 @@ impl StepContents {
         let names = &mut self.names;
         let data = inputs.filter(|input| !input.starts_with(b"^"));
         let inputs = data.map(|input| {
-            let (from, port) = parted(input);
+            let (from, port) = split_port(input);
             Input { from: names.bytes(from), port }
         });
         self.inputs.insert(name, inputs.collect());
@@ -185,7 +185,7 @@ impl StepContents {
         let mut unknown = self.events.iter().filter(|event| !listed.contains_key(&event.device));
         let first = unknown.next()?;
         let message = format!(
-            "{} events of processes that are no device are left out; the first stands here",
+            "{} events of processes that are no device are left out; the first is here",
             1 + unknown.count()
         );
         Some(Warning::new(&self.file, message).at(format!("byte {}", first.offset)))
@@ -226,7 +226,7 @@ pub(super) fn trace_of(
 }
 
 /// The name of an input, and the number of the output it is.
-fn parted(input: &[u8]) -> (&[u8], u32) {
+fn split_port(input: &[u8]) -> (&[u8], u32) {
     let digits = input.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     let Some((name, port)) = input.split_at_checked(input.len() - digits) else { return (input, 0) };
     match name.strip_suffix(b":") {
@@ -246,8 +246,8 @@ mod tests {
         for (input, name, port) in
             [("bert/Split:2", "bert/Split", 2), ("a:b", "a:b", 0), ("a:", "a:", 0), ("a1", "a1", 0), ("7", "7", 0)]
         {
-            assert_eq!(parted(input.as_bytes()), (name.as_bytes(), port), "{input}");
+            assert_eq!(split_port(input.as_bytes()), (name.as_bytes(), port), "{input}");
         }
-        assert_eq!(parted(b"a:99999999999"), (&b"a"[..], u32::MAX));
+        assert_eq!(split_port(b"a:99999999999"), (&b"a"[..], u32::MAX));
     }
 }

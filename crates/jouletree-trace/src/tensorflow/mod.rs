@@ -1,9 +1,9 @@
 //! What TensorFlow's sessions record: timelines, run metadata, and event files that hold run metadata.
 //!
-//! All three tell the same steps. `timeline`, `run_metadata` and `event_file` read them; `contents` keeps what they say
-//! and makes the trace; `graph` tells forward, backward and optimizer operations apart by the data flow; `names` undoes
+//! All three record the same steps. `timeline`, `run_metadata` and `event_file` read them; `contents` keeps what they say
+//! and makes the trace; `graph` separates forward, backward and optimizer operations by the data flow; `names` undoes
 //! what TensorFlow did to names, `inlined` and `fused` what it did to functions and kernels; `place` finds every operation's path in the model; `preference` chooses where several
-//! files tell the same step.
+//! files have the same step.
 
 mod contents;
 mod crc32c;

@@ -13,7 +13,7 @@ use super::lanes::{Run, lanes};
 use super::node_stats::NodeStats;
 use super::tensors::Tensors;
 
-/// What an operation is called whose type nothing tells, in timelines too.
+/// The name of an operation of unknown type, in timelines too.
 const UNKNOWN: &[u8] = b"unknown";
 /// Its events have a label of their own.
 const RECV_TENSOR: &[u8] = b"RecvTensor";
@@ -58,7 +58,7 @@ impl Kind {
     }
 }
 
-/// Puts what a file or a record says into `recording`, and tells whether it ends as it should. `graph_def` is the
+/// Puts what a file or a record says into `recording`, and returns whether it ends as it should. `graph_def` is the
 /// graph that runs, if it is known from elsewhere.
 pub(super) fn read_statistics(
     kind: Kind,

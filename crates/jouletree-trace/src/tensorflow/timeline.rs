@@ -97,7 +97,7 @@ fn overlap(recording: &StepContents) -> Option<Warning> {
     let overlaps: Vec<u64> = events.windows(2).filter(overlap).map(|pair| pair[1].offset).collect();
     let message = format!(
         "{} events overlap another in the same lane, which a lane does not allow; the one that began last counts as \
-         active. The first stands here",
+         active. The first is here",
         overlaps.len()
     );
     Some(Warning::new(&recording.file, message).at(format!("byte {}", overlaps.first()?)))

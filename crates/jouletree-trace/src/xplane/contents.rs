@@ -57,7 +57,7 @@ struct OpenLane {
     events: Vec<Event>,
 }
 
-/// The lines of a plane with what stands at their heads.
+/// The lines of a plane with their headers.
 pub(super) fn lines<'a>(plane: &Plane<'a>) -> Vec<(LineHead, &'a [u8])> {
     plane.lines.iter().map(|line| (LineHead::read(line), *line)).collect()
 }
@@ -114,7 +114,7 @@ impl<'a> XPlaneContents<'a> {
         self.counter.note(category, start, end, is_operation);
     }
 
-    /// Notes damage at `at` in a line; the first is the one to tell.
+    /// Notes damage at `at` in a line; the first is the one to report.
     pub(super) fn note_damage(&mut self, line: &[u8], at: Option<usize>) {
         let at = at.map(|at| position(self.file, line) + at);
         self.damage = [self.damage, at].into_iter().flatten().min();

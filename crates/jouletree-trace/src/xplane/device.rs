@@ -59,7 +59,7 @@ struct DevicePlane<'p, 'a> {
 struct Scopes(FxHashMap<Vec<u8>, Op>);
 
 impl Scopes {
-    /// Operations that kernels refer to stand among the names of statistics, as `name:Type`.
+    /// Operations that kernels refer to are among the names of statistics, as `name:Type`.
     fn of(plane: &Plane<'_>, layers: &Layers) -> Scopes {
         let texts: Vec<(&[u8], Named<'_>)> =
             plane.stats.iter().filter_map(|(_, text)| Some((*text, named(text)?))).collect();

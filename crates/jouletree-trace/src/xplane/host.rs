@@ -50,7 +50,7 @@ struct HostPlane<'p, 'a> {
     kinds: Vec<Kind>,
     /// The statistics of compiled operations, if there are such.
     xla: Option<XlaStats>,
-    /// The statistics that tell a step, the call of a function, the time of day.
+    /// The statistics that identify a step, the call of a function, the time of day.
     step: Option<i64>,
     call: Option<i64>,
     /// The statistic by which the end of an operation's work refers to its call.
@@ -76,7 +76,7 @@ impl<'a> HostPlane<'_, 'a> {
         let mut before = Slot::NONE;
         let mut fields = Fields::new(line);
         while let Some(message) = next_message(&mut fields) {
-            // Half of the events of some files only need to be counted, and their name stands first.
+            // Half of the events of some files only need to be counted, and their name comes first.
             if !takes_census {
                 match self.kind(Fields::new(message).integer(NAME)).map(|kind| kind.sort) {
                     Some(Sort::Listener) => {
@@ -161,7 +161,7 @@ impl<'a> HostPlane<'_, 'a> {
         self.kinds.get(self.plane.events.index(name?)?)
     }
 
-    /// Notes that the work of an operation is done. Nearly always that is told right after its call and before the call returns:
+    /// Notes that the work of an operation is done. Nearly always that is recorded right after its call and before the call returns:
     /// then the call is all there is to know.
     fn end(
         &self,
@@ -182,7 +182,7 @@ impl<'a> HostPlane<'_, 'a> {
         }
     }
 
-    /// Looks at the statistics of an event whose name does not tell what it is.
+    /// Looks at the statistics of an event whose name does not identify it.
     fn look(
         &self,
         recording: &mut XPlaneContents<'a>,

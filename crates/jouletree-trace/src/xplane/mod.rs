@@ -1,6 +1,6 @@
 //! XPlane files (`*.xplane.pb`), as `tf.profiler` and `jax.profiler` write them.
 //!
-//! `space` finds planes, lines and names in the file; `kinds` tells what the events with a name are and `names` where
+//! `space` finds planes, lines and names in the file; `kinds` says what the events with a name are and `names` where
 //! TensorFlow's operations are in the model; `layers` keeps the layers that the program noted, `eager` finds what ran
 //! without a graph; `programs` places what XLA compiled; `host` and `device` go through the events; `work` and
 //! `containers` make the times of compiled operations right; `contents` keeps what they find and makes the trace of it.
@@ -45,7 +45,7 @@ pub(crate) const FORMAT: Format = Format { name: "xplane", recognises, read, is_
 fn recognises(head: &Head) -> bool {
     const PLANES: [&[u8]; 4] = [b"/host:", b"/device:", b"Task Environment", b"#Metadata"];
     let mut start = head.start.as_slice();
-    // Complaints and the names of machines may stand first.
+    // Complaints and the names of machines may come first.
     while let [0x12 | 0x1a | 0x22, length @ 0..=0x7f, rest @ ..] = start
         && let Some(rest) = rest.get(usize::from(*length)..)
     {
@@ -102,7 +102,7 @@ fn damage_warning(
         )
     } else {
         format!(
-            "the file is cut short or damaged here{why}; {events} events could be read. Names stand at the end of \
+            "the file is cut short or damaged here{why}; {events} events could be read. Names are at the end of \
              their plane, so events may have lost theirs"
         )
     };

@@ -19,7 +19,7 @@ use super::layers::{CALLS, Layers};
 /// The module of what belongs to the optimizer.
 pub(super) const OPTIMIZER: &str = "optimizer";
 
-/// Longer names, and deeper ones, are taken as they are: nobody wrote them.
+/// Longer names, and deeper ones, are taken as they are: they were generated.
 const LONGEST: usize = 4096;
 const DEEPEST: usize = 64;
 
@@ -131,7 +131,7 @@ impl<'a> Cleaned<'a> {
         }
     }
 
-    /// The path that tells about scopes: an operand such as `MatMul/ReadVariableOp` makes no scope of its operation.
+    /// The path that shows scopes: an operand such as `MatMul/ReadVariableOp` makes no scope of its operation.
     fn forward_path(&self) -> Option<&str> {
         if self.name.len() > LONGEST {
             return None;
@@ -219,7 +219,7 @@ fn last(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// What the names of all operations together tell about the model.
+/// What the names of all operations together show about the model.
 struct Model {
     /// Paths that hold others and are no operations.
     scopes: FxHashSet<String>,

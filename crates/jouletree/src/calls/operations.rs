@@ -9,7 +9,7 @@ use jouletree_session::accounting::{Method, account};
 use super::args::CallsArgs;
 use super::measured::{Measured, MeasuredCall};
 use crate::cli::{By, Format, ViewArgs};
-use crate::show;
+use crate::show::{self, Shown};
 
 /// The operations of the call that was chosen, with what the process tree used for them.
 pub fn written(measured: &Measured, arguments: &CallsArgs) -> Result<String> {
@@ -41,7 +41,8 @@ pub fn written(measured: &Measured, arguments: &CallsArgs) -> Result<String> {
     };
     let top = matches!(arguments.format, Format::Table | Format::Markdown).then_some(arguments.top);
     let view = ViewArgs { format: arguments.format, top, ..ViewArgs::default() };
-    show::view(&footprint, &Spreads::default(), By::Op, &view)
+    let spreads = Spreads::default();
+    show::view(&Shown { trust: None, ..Shown::of(&footprint, &spreads, None) }, By::Op, &view)
 }
 
 /// The events of a lane that have a part in a stretch of time.

@@ -74,8 +74,8 @@ pub fn calls(rows: &[CallRow], arguments: &CallsArgs) -> Page {
     waits(rows).into_iter().for_each(|line| page.words(line));
     let method = match arguments.window {
         WindowArg::Exact => {
-            "gross is what the process tree used, or all of the device with --energy device; net is gross beyond idling before \
-             the call, ± what it may be off by in 95 of 100 cases, and unknown where the program did not rest before it; < is \
+            "gross is the process tree's share, as in every other view, or all of the device with --energy device; net is gross \
+             beyond idling before the call, ± half its 95 % interval, and unknown where the program did not rest before it; < is \
              below resolution; the other rule is FECoM's, about the whole device (--window fecom)"
         }
         WindowArg::Fecom => "by FECoM's rule; the other rule is the exact one (--window exact)",
@@ -187,8 +187,8 @@ pub fn projects(rows: &[ProjectRow]) -> Page {
     let mut page = Page::of(table);
     page.words(
         Cell::from(
-            "last calls: the last call of each name, of names that every run has energy of, as FECoM sums; outside: what no \
-             call used",
+            "whole is the process tree's share, as in `show`, or all of the device with --energy device; last calls: the last \
+             call of each name, of names that every run has energy of, as FECoM sums; outside: what no call used",
         )
         .styled(colour::quiet()),
     );

@@ -40,7 +40,7 @@ pub struct CarbonArgs {
     /// Litres of water per kWh of the data centre
     #[arg(long, value_name = "L/KWH")]
     pub wue: Option<f64>,
-    /// Count the making of the machine: its kg of CO2 equivalent, `server` for an estimate from its parts, or the instance of
+    /// Count embodied emissions of the machine: its kg of CO2 equivalent, `server` for an estimate from its parts, or the instance of
     /// a cloud, as in aws/p3.2xlarge, for the server that it runs on
     #[arg(long, value_name = "KG")]
     pub embodied: Option<String>,

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use jouletree_account::{EnergyTree, Tef, t2e};
+use jouletree_account::{EnergyTree, Spreads, Tef, t2e};
 use jouletree_carbon::amounts::{LITRES, amount, grams, kilowatt_hours, significant};
 use jouletree_carbon::formats::Record;
 use jouletree_carbon::{Equivalents, Factors, Impact, Intensity, sci};
-use jouletree_model::{Joules, Kind, Warning};
+use jouletree_model::{Interval, Joules, Kind, Warning};
+use jouletree_report::{Trust, Whole};
 use jouletree_run::{RunError, Scope, accounted};
 use serde::Serialize;
 
@@ -82,6 +83,9 @@ struct RunView {
     currency: String,
     equivalents: Option<Equivalents>,
     layers: Vec<Layer>,
+    /// Where all joules are; `None` where operations were not accounted, or others' energy counts.
+    whole: Option<Whole>,
+    trust: Trust,
     warnings: Vec<Warning>,
 }
 
@@ -109,14 +113,25 @@ pub fn run(arguments: &CarbonCommand) -> Result<Outcome> {
     let scope = if record.tracking_mode == "process" { Scope::Tree } else { Scope::Device };
     let power = accounted(run.read_power()?, scope);
     let accounting = run.manifest().accounting.as_ref();
-    let layers = match run.read_footprint() {
+    let recording = run.manifest().recording.as_ref();
+    let (layers, whole) = match run.read_footprint() {
         // Layers are parts of what was accounted, and of nothing else.
-        Ok(_) if accounting.is_some_and(|accounting| accounting.energy != scope) => Vec::new(),
-        Ok(footprint) => layers(&t2e(&Tef::from(&footprint), &[]), &record, arguments.depth),
-        Err(RunError::OnlyRecorded(_)) => Vec::new(),
+        Ok(_) if accounting.is_some_and(|accounting| accounting.energy != scope) => (Vec::new(), None),
+        Ok(footprint) => {
+            let spreads: Spreads = recording.into_iter().flat_map(|recording| recording.spreads()).collect();
+            let whole = Whole::of(&footprint, &spreads);
+            (layers(&t2e(&Tef::from(&footprint), &[]), &record, arguments.depth), Some(whole))
+        }
+        Err(RunError::OnlyRecorded(_)) => (Vec::new(), None),
         Err(error) => return Err(error.into()),
     };
-    let view = view(&record, cost(&record, Some(&power)), arguments.units, layers, warnings);
+    let trust = {
+        let (low, high) = record.parts.bounds();
+        let interval = (low < high).then_some(Interval { low, high });
+        let energy = Whole::unplaced(record.impact().it_energy, record.parts.kind(), interval);
+        Trust::of(recording, &energy)
+    };
+    let view = view(&record, cost(&record, Some(&power)), arguments.units, (layers, whole, trust), warnings);
     print(&match (look(arguments.format), arguments.format) {
         (Some(look), _) => page(&view).written(look),
         (None, Format::Csv) => tables::csv(&view.layers)?,
@@ -133,7 +148,7 @@ fn view(
     record: &Record,
     cost: Option<f64>,
     units: Option<f64>,
-    layers: Vec<Layer>,
+    (layers, whole, trust): (Vec<Layer>, Option<Whole>, Trust),
     warnings: Vec<Warning>,
 ) -> RunView {
     let (impact, context) = (record.impact(), &record.context);
@@ -165,6 +180,8 @@ fn view(
         currency: context.currency.clone(),
         equivalents: impact.carbon_g.map(|grams| Equivalents::of(grams, Factors::USUAL)),
         layers,
+        whole,
+        trust,
         warnings,
     }
 }
@@ -199,7 +216,7 @@ fn layers(tree: &EnergyTree, record: &Record, depth: u16) -> Vec<Layer> {
 
 fn page(view: &RunView) -> Page {
     let mut page = Page::default();
-    let mut table = Columns::new(&["of", "amount", "how"]).left(0).left(2);
+    let mut table = Columns::new(&["item", "amount", "basis"]).left(0).left(2);
     let mut row = |name: &str, amount: String, how: String| {
         table.row(vec![Cell::from(name), Cell::from(amount), Cell::from(how).styled(colour::quiet())]);
     };
@@ -207,7 +224,7 @@ fn page(view: &RunView) -> Page {
     let is_known = view.low_j < view.high_j;
     let bounds =
         if is_known { format!(", {} … {}", Joules(view.low_j), Joules(view.high_j)) } else { String::new() };
-    row("computers", kilowatt_hours(view.it_energy_kwh), format!("{kind}{bounds}"));
+    row("IT equipment", kilowatt_hours(view.it_energy_kwh), format!("{kind}{bounds}"));
     if view.pue != 1.0 {
         row("data centre", kilowatt_hours(view.energy_kwh), format!("PUE {}", view.pue));
     }
@@ -219,7 +236,7 @@ fn page(view: &RunView) -> Page {
         row("water", amount(view.water_l, &LITRES), format!("WUE {} L/kWh", view.wue));
     }
     if let Some(embodied) = view.embodied_g {
-        row("making the machine", grams(embodied), "its share of time; not in the lines above".to_owned());
+        row("embodied emissions", grams(embodied), "its share of time; not in the lines above".to_owned());
     }
     if let (Some(score), Some(units)) = (view.sci_g, view.units) {
         row("SCI", grams(score), format!("per unit, of {units}"));
@@ -231,8 +248,9 @@ fn page(view: &RunView) -> Page {
             "by the tariff, at the local time".to_owned(),
         );
     }
-    for (amount, unit, how) in view.equivalents.iter().flat_map(Equivalents::lines) {
-        row("as much as", format!("{} {unit}", significant(amount)), how.to_owned());
+    // Less than a metre, a few seconds or a charge give no idea of it.
+    for (amount, unit, how) in view.equivalents.iter().flat_map(Equivalents::lines).filter(|line| line.0 >= 1e-3) {
+        row("comparable to", format!("{} {unit}", significant(amount)), how.to_owned());
     }
     page.table(table);
     if let Some(note) = view.intensity.as_ref().and_then(|intensity| intensity.note.clone()) {
@@ -241,12 +259,16 @@ fn page(view: &RunView) -> Page {
     if !view.layers.is_empty() {
         page.title("by layer");
         page.table(layer_table(&view.layers));
+        page.words(
+            view.whole.as_ref().map(|whole| format!("{}: {}", whole.energy, whole.sentence())).unwrap_or_default(),
+        );
     }
+    tables::trust(&mut page, &view.trust);
     page
 }
 
 fn layer_table(layers: &[Layer]) -> Columns {
-    let mut table = Columns::new(&["layer", "carbon", "energy", "share", ""]).left(4).shorten(0, Keep::End);
+    let mut table = Columns::new(&["layer", "carbon", "energy", "of run", ""]).left(4).shorten(0, Keep::End);
     for layer in layers.iter().filter(|layer| layer.depth == 0 || layer.share >= 0.005) {
         let lead = "  ".repeat(usize::from(layer.depth));
         let name = layer.path.rsplit('/').next().unwrap_or_default();

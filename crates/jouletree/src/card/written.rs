@@ -2,6 +2,7 @@
 
 use jouletree_carbon::Intensity;
 use jouletree_model::{Joules, Nanos};
+use jouletree_report::Base;
 use jouletree_report::card::{Card, Emissions, LayerRow, Sensitivity, Summary};
 
 use crate::cell::Cell;
@@ -9,7 +10,7 @@ use crate::columns::{Columns, Keep};
 use crate::numbers::percent;
 use crate::page::{Look, Page};
 use crate::program::phase_table;
-use crate::{carbon, markdown};
+use crate::{carbon, markdown, tables};
 
 /// How many layers are named; others are summed.
 const LAYERS: usize = 10;
@@ -37,9 +38,10 @@ fn front_matter(emissions: &Emissions) -> String {
     block + "---\n\n"
 }
 
-/// A number that every YAML reader takes for one: those of version 1.1 take `1e-7` for a text.
+/// A number with three digits that every YAML reader takes for one: those of version 1.1 take `1e-7` for a text.
 fn decimal(value: f64) -> String {
-    let text = format!("{value}");
+    let rounded: f64 = format!("{value:.2e}").parse().unwrap_or(value);
+    let text = format!("{rounded}");
     if text.contains('.') { text } else { format!("{text}.0") }
 }
 
@@ -50,9 +52,14 @@ fn page(card: &Card) -> Page {
     let kind = card.kind.map_or("nothing was metered".to_owned(), |kind| kind.to_string());
     page.words(format!("Energy of {runs}, {kind}; written by jouletree {}.", env!("CARGO_PKG_VERSION")));
     page.table(totals(card));
+    if card.whole.energy.0 > 0.0 {
+        let mean = if count > 1 { " on average" } else { "" };
+        page.words(format!("All joules of a run{mean}, {}: {}.", card.whole.energy, card.whole.sentence()));
+    }
+    card.trust.iter().for_each(|trust| tables::trust(&mut page, trust));
     if !card.phases.is_empty() {
         page.title("Training and inference");
-        page.table(phase_table(&card.phases));
+        page.table(phase_table(&card.phases, card.whole.spread()));
     }
     if !card.stages.is_empty() {
         page.title("Stages");
@@ -77,7 +84,10 @@ fn page(card: &Card) -> Page {
     }
     if !card.layers.is_empty() {
         page.title("Energy by layer");
-        page.words("Parts that do not overlap, of what was charged to operations; the mean over the runs.");
+        page.words(format!(
+            "Parts that do not overlap; shares are {}; the mean over the runs.",
+            Base::Run.as_str()
+        ));
         page.table(layer_table(&card.layers));
     }
     page.title("Hardware and software");
@@ -122,10 +132,10 @@ fn interval(low: f64, high: f64, text: &dyn Fn(f64) -> String) -> String {
 
 fn carbon_table(card: &Card) -> Columns {
     let carbon = &card.carbon;
-    let mut table = Columns::new(&["line", "amount", "how"]).left(0).left(2);
+    let mut table = Columns::new(&["item", "amount", "basis"]).left(0).left(2);
     let mut row = |line: &str, amount: String, how: String| table.row(vec![line.to_owned(), amount, how]);
     let kind = card.kind.map_or("nothing was metered".to_owned(), |kind| kind.to_string());
-    row("computers", carbon::kilowatt_hours(carbon.it_energy_kwh), kind);
+    row("IT equipment", carbon::kilowatt_hours(carbon.it_energy_kwh), kind);
     row("data centre", carbon::kilowatt_hours(carbon.energy_kwh), format!("PUE {}", carbon.pue));
     match (&carbon.intensity, carbon.carbon_g) {
         (Some(intensity), Some(grams)) => row("carbon", carbon::grams(grams), of_intensity(intensity)),
@@ -135,7 +145,7 @@ fn carbon_table(card: &Card) -> Columns {
         row("water", carbon::litres(litres), "by the data centre’s WUE".to_owned());
     }
     if let Some(grams) = carbon.embodied_g {
-        row("making the machine", carbon::grams(grams), "its share of time; not in the lines above".to_owned());
+        row("embodied emissions", carbon::grams(grams), "its share of time; not in the lines above".to_owned());
     }
     if let (Some(cost), Some(currency)) = (carbon.cost, &carbon.currency) {
         row(
@@ -186,7 +196,7 @@ fn sensitivity_table(rows: &[Sensitivity]) -> Columns {
 
 fn layer_table(layers: &[LayerRow]) -> Columns {
     let has_deviation = layers.iter().any(|layer| layer.deviation.is_some());
-    let table = Columns::new(&["layer", "energy", "deviation", "share"]).shorten(0, Keep::End);
+    let table = Columns::new(&["layer", "energy", "deviation", "of run"]).shorten(0, Keep::End);
     let mut table = if has_deviation { table } else { table.without(&[2]) };
     let mut row = |path: String, energy: Joules, deviation: Option<Joules>, share: f64| {
         let deviation = deviation.map(|deviation| deviation.to_string()).unwrap_or_default();
@@ -195,7 +205,7 @@ fn layer_table(layers: &[LayerRow]) -> Columns {
     for layer in layers.iter().take(LAYERS) {
         let own = if layer.is_own { " (itself)" } else { "" };
         let path = if layer.path.is_empty() { "(model)" } else { &layer.path };
-        row(format!("{path}{own}"), layer.energy, layer.deviation, layer.share);
+        row(format!("{path}{own}"), layer.energy, layer.deviation, layer.run_share);
     }
     let others = layers.get(LAYERS..).unwrap_or_default();
     if !others.is_empty() {
@@ -203,7 +213,7 @@ fn layer_table(layers: &[LayerRow]) -> Columns {
             format!("({} others)", others.len()),
             others.iter().map(|layer| layer.energy).sum(),
             None,
-            others.iter().map(|layer| layer.share).sum(),
+            others.iter().map(|layer| layer.run_share).sum(),
         );
     }
     table
@@ -264,6 +274,7 @@ mod tests {
     fn small_and_large_grams_are_numbers_to_every_reader() {
         assert_eq!(decimal(1e-7), "0.0000001");
         assert_eq!(decimal(25.0), "25.0");
+        assert_eq!(decimal(0.005906558826494329), "0.00591");
         assert_eq!(decimal(1e21), "1000000000000000000000.0");
     }
 

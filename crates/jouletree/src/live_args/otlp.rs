@@ -15,7 +15,7 @@ pub struct OtlpArgs {
     /// OTEL_EXPORTER_OTLP_HEADERS is sent with them
     #[arg(long, value_name = "URL", help_heading = HEADING)]
     otlp: Option<Target>,
-    /// Seconds from one post to the next, 10 if nothing is said
+    /// Seconds between posts; 10 by default
     #[arg(
         long,
         value_name = "SECONDS",

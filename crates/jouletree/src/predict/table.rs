@@ -29,7 +29,7 @@ pub fn page(
     } else {
         format!("{} samples", first.batch)
     };
-    let bounds = total.interval.map_or_else(String::new, |interval| format!(", {interval} nine times in ten"));
+    let bounds = total.interval.map_or_else(String::new, |interval| format!(" (90 %: {interval})"));
     page.words(Cell::from(format!("{}, {size}: {what} takes {}{bounds}", first.model, total.energy)));
     page.words(numbers::kind_cell(Some(Kind::Predicted)));
     page.words(Cell::from(trained_on(profile)).styled(colour::quiet()));

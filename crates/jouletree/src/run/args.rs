@@ -85,7 +85,7 @@ pub struct RunArgs {
     /// Print how long each stage took between the end of the program and the result
     #[arg(long)]
     pub timings: bool,
-    /// Say nothing but errors and warnings
+    /// Only print errors and warnings
     #[arg(short, long)]
     pub quiet: bool,
     #[command(flatten)]

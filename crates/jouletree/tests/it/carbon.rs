@@ -492,12 +492,12 @@ fn a_run_in_the_files_of_other_trackers() {
     let folder = Path::new(run).file_name().unwrap().to_str().unwrap();
     assert_eq!(rows[0]["project_name"], folder);
     export("emissions.csv", &["--project-name", "mine", "-o", "mine.csv"]);
-    assert_eq!(desk.rows("mine.csv")[0]["project_name"], "mine");
+    assert_eq!(workspace.rows("mine.csv")[0]["project_name"], "mine");
     // A row without emissions is `nan` in carbonboard, and one without a country an error.
-    let nowhere = desk.run(&["export", run, "--to", "emissions.csv", "-o", "nowhere.csv"]);
+    let nowhere = workspace.run(&["export", run, "--to", "emissions.csv", "-o", "nowhere.csv"]);
     assert!(nowhere.code == 1 && nowhere.stderr.contains("--country"), "{}", nowhere.stderr);
-    desk.run(&["export", run, "--to", "emissions.csv", "-o", "nowhere.csv", "--intensity", "100"]).ok();
-    let row = &desk.rows("nowhere.csv")[0];
+    workspace.run(&["export", run, "--to", "emissions.csv", "-o", "nowhere.csv", "--intensity", "100"]).ok();
+    let row = &workspace.rows("nowhere.csv")[0];
     assert_eq!((row["country_name"].as_str(), row["country_iso_code"].as_str()), ("unknown", "unknown"));
     let header = export("emissions.csv", &["-o", "-"]);
     assert_eq!(header.lines().next().unwrap(), workspace.read("emissions.csv").lines().next().unwrap());

@@ -86,7 +86,7 @@ fn one_run_as_a_model_card() {
     assert_eq!(block[0], "co2_eq_emissions:");
     let grams =
         block[1].strip_prefix("  emissions: ").and_then(|grams| grams.parse::<f64>().ok()).expect("a number");
-    assert_close(grams, number(&answer, "carbon_g") / 1.5, 1e-12, "grams in the block");
+    assert_close(grams, number(&answer, "carbon_g") / 1.5, 5e-3, "grams in the block, to three digits");
     assert!(
         block.contains(&"  training_type: \"fine-tuning\"")
             && block.contains(&"  geographical_location: \"Italy\"")
@@ -181,7 +181,7 @@ fn hugging_face_reads_it() {
     let read =
         ended(reader.arg(script).arg(&output).env("HF_HUB_OFFLINE", "1").output().expect("it starts")).json();
     let wanted = &json(&files, &[&[folder.as_str()], &place[..]].concat())["co2_eq_emissions"];
-    assert_close(number(&read["emissions"], "emissions"), number(wanted, "emissions"), 1e-12, "grams");
+    assert_close(number(&read["emissions"], "emissions"), number(wanted, "emissions"), 5e-3, "grams");
     for field in ["source", "training_type", "geographical_location"] {
         assert_eq!(read["emissions"][field], wanted[field], "{field}");
     }

@@ -45,6 +45,8 @@ fn written(result: &Value, keys: &mut BTreeMap<String, BTreeSet<String>>) {
     for (kind, key) in [("Device", "devices"), ("Operation", "ops"), ("Operation", "summary"), ("Step", "steps")] {
         list(result, key).iter().for_each(|row| note(kind, row));
     }
+    note_whole(&result["whole"], &mut note);
+    note_trust(&result["trust"], &mut note);
     list(result, "traces").iter().for_each(|source| note_source(source, &mut note));
     list(result, "warnings").iter().for_each(|warning| note("Warning", warning));
     let mut nodes = vec![&result["tree"]];
@@ -53,6 +55,18 @@ fn written(result: &Value, keys: &mut BTreeMap<String, BTreeSet<String>>) {
         list(node, "edges").iter().for_each(|edge| note("Edge", edge));
         nodes.extend(list(node, "children"));
     }
+}
+
+fn note_whole(whole: &Value, note: &mut impl FnMut(&str, &Value)) {
+    note("Whole", whole);
+    for (kind, key) in [("Slice", "slices"), ("Pass", "passes"), ("Stage of the whole", "stages")] {
+        list(whole, key).iter().for_each(|row| note(kind, row));
+    }
+}
+
+fn note_trust(trust: &Value, note: &mut impl FnMut(&str, &Value)) {
+    note("Trust", trust);
+    list(trust, "caveats").iter().for_each(|caveat| note("Caveat", caveat));
 }
 
 fn note_source(source: &Value, note: &mut impl FnMut(&str, &Value)) {
@@ -130,6 +144,11 @@ fn program_keys(run_folder: &str, keys: &mut BTreeMap<String, BTreeSet<String>>)
                    session.ran_window('eval', t, u, 'window', 1)\n";
     let arguments = ["run", "-q", "--no-daemon", "-o", run_folder, "--", "python3", "-c", program];
     ended(jouletree().args(arguments).output().expect("the command starts")).ok();
+    let mut note = |kind: &str, object: &Value| {
+        let fields = object.as_object().expect("an object").keys().cloned();
+        keys.entry(kind.to_owned()).or_default().extend(fields);
+    };
+    note_whole(&run(["show", run_folder, "--format", "json", "--by", "layer"]).json()["whole"], &mut note);
     for (kind, by) in [("Phase", "phase"), ("Part", "part"), ("Stage", "stage"), ("Window", "window")] {
         let rows = run(["show", run_folder, "--format", "json", "--by", by]).json();
         for row in rows.as_array().expect("a list") {
@@ -282,6 +301,9 @@ fn in_grams(files: &Files, keys: &mut BTreeMap<String, BTreeSet<String>>) {
     let place = ["--country", "CAN", "--region", "quebec", "--format", "json"];
     let impact = run(["carbon", &folder].iter().chain(&place)).json();
     note("Impact", &impact);
+    for row in run(["show", &folder, "--by", "type", "--format", "json"]).json().as_array().expect("a list") {
+        note("Type", row);
+    }
     note("Intensity", &impact["intensity"]);
     note("Equivalents", &impact["equivalents"]);
     list(&impact, "layers").iter().for_each(|layer| note("Layer in grams", layer));

@@ -23,8 +23,9 @@ fn a_recording_is_shown() {
         assert!(row.contains(kind) && row.contains(" … ") && row.contains(" W "), "{row}");
     }
     assert!(text.contains("  core of host/cpu:0"), "{text}");
-    let monitor = text.lines().last().expect("a line");
-    assert!(monitor.starts_with("the monitor itself") && monitor.contains("11.0 ms"), "{monitor}");
+    assert!(text.contains("\ntrust: estimated") && text.contains("fit for publication"), "{text}");
+    let monitor = text.lines().find(|line| line.starts_with("jouletree itself")).expect("a line");
+    assert!(monitor.contains("(counted under others)") && monitor.contains("11.0 ms"), "{monitor}");
     assert!(monitor.contains("(measured and estimated)"), "{monitor}");
     assert!(warnings.contains("host/dram:0: after 400 ms: it cannot be read: it is gone (ENODEV)"), "{warnings}");
     assert!(warnings.contains("performance events are refused") && warnings.contains("7 samples were lost"));

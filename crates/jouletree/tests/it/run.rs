@@ -105,7 +105,7 @@ fn a_program_is_accounted_to_its_layers() {
     }
     assert_eq!(ran.stdout, "", "what jouletree says goes to standard error");
     let words =
-        ["by layer", "layer_1", "by pass", "backward", "3 of 6 train steps", "the monitor itself", "kept in run"];
+        ["by layer", "layer_1", "by pass", "backward", "3 of 6 train steps", "jouletree itself", "kept in run"];
     for said in words {
         assert!(ran.stderr.contains(said), "`{said}` is not in {}", ran.stderr);
     }
