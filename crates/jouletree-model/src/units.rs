@@ -11,6 +11,11 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Joules(pub f64);
 
+/// An amount of energy in the unit of counters.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Microjoules(pub f64);
+
 /// A rate of energy.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -1,7 +1,7 @@
 //! Properties of series, for any samples.
 
 use jouletree_model::sampling::{Anchor, Quality};
-use jouletree_model::{Device, DeviceClass, Kind};
+use jouletree_model::{Device, DeviceClass, Kind, Microjoules, Watts};
 use proptest::prelude::*;
 
 use super::*;
@@ -16,9 +16,9 @@ fn info() -> SensorInfo {
         source: "a test".into(),
         kind: Kind::Measured,
         range: Some(1_000_000_000),
-        step: 1.0,
+        step: Microjoules(1.0),
         period: Nanos(1_000_000),
-        most_watts: 2000.0,
+        most: Watts(2000.0),
         is_slow: false,
         quality: Quality::default(),
     }

@@ -11,7 +11,9 @@ use jouletree_carbon::{
     forecast_intensity, sci,
 };
 use jouletree_model::sampling::{Mono, Quality, SensorInfo};
-use jouletree_model::{Device, DeviceClass, Grams, GramsPerKwh, Joules, KilowattHours, Kind, Nanos, Watts};
+use jouletree_model::{
+    Device, DeviceClass, Grams, GramsPerKwh, Joules, KilowattHours, Kind, Microjoules, Nanos, Watts,
+};
 use jouletree_series::{Advance, Counter};
 use serde_json::Value;
 
@@ -182,9 +184,9 @@ fn counted(input: &Value) -> Option<Joules> {
         source: "reference".to_owned(),
         kind: Kind::Measured,
         range: count("max_uj"),
-        step: 61.0,
+        step: Microjoules(61.0),
         period: Nanos(1_000_000),
-        most_watts: 1000.0,
+        most: Watts(1000.0),
         is_slow: false,
         quality: Quality::default(),
     };
