@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use jouletree_host::Roots;
 use jouletree_model::sampling::{Batch, Flags, Mono, Quality, Sample, SensorInfo, ShareSample};
-use jouletree_model::{Microjoules, Watts, Device, DeviceClass, Kind, Nanos};
+use jouletree_model::{Device, DeviceClass, Kind, Microjoules, Nanos, Watts};
 use jouletree_run::{JournalWriter, RecordingHeader, RunFolder};
 
 /// What the first byte of an input chooses from.

@@ -73,13 +73,13 @@ fn answer(id: &str, input: &Value) -> Option<f64> {
         |name: &str| -> Vec<f64> { input[name].as_array().unwrap().iter().map(|n| n.as_f64().unwrap()).collect() };
     let family = id.split('_').next().unwrap();
     Some(match (id, family) {
-        ("lecture_mix" | "lecture_mix_codecarbon", _) => mix(input).intensity()?,
+        ("lecture_mix" | "lecture_mix_codecarbon", _) => mix(input).intensity()?.0,
         ("unknown_country" | "forced_intensity", _) | (_, "country" | "region" | "cloud") => grams(input)?,
         ("constant_mode", _) => cpu::constant(Watts(number("tdp_w"))).0,
         ("unknown_cpu", _) => cpu::design_power("no such processor", number("threads") as usize).0.0,
         ("uj_to_kwh", _) => Joules(number("uj") * 1e-6).kilowatt_hours().0,
         // The table of states is in grams already: California's 394.769 lb/MWh.
-        ("lbs_mwh", _) => Grid::by_code("US-CA").unwrap().g_per_kwh / 394.769 * number("lbs_per_mwh") * 1e-3,
+        ("lbs_mwh", _) => Grid::by_code("US-CA").unwrap().intensity.0 / 394.769 * number("lbs_per_mwh") * 1e-3,
         ("rapl_wrap" | "rapl_wrap_no_max", _) => counted(input)?.kilowatt_hours().0,
         ("mix_fallback_to_world_average", _) => {
             let countries = without_published();
