@@ -16,7 +16,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
         environment: Vec::new(),
     };
     let (mut settings, _) = sources.read();
-    // Nobody is asked over the network here.
+    // No request is made here.
     settings.set(Key::Online, "false", Layer::Flag("--online".to_owned()));
     if let Ok(text) = std::str::from_utf8(data) {
         let mut values = text.split('\n');

@@ -3,8 +3,8 @@
 //! Pure mathematics over the types of `jouletree-model`; it knows nothing of where the data came from. The invariant
 //! is conservation: attributed + unattributed = measured, for every device.
 
-mod account;
 mod activity;
+mod align;
 pub mod attribution;
 mod charges;
 mod cursor;
@@ -18,8 +18,8 @@ mod self_time;
 mod sweep;
 mod tally;
 
-pub use account::{AccountError, Metered, account, account_by, account_with, on_host_of, tally_device};
 pub use activity::{Activity, activity};
+pub use align::{AccountError, Metered, account, account_by, account_with, on_host_of, tally_device};
 pub use attribution::{Attribution, UnknownAttribution};
 pub use charges::{Charge, ChargeVisitor, charge_events, charge_events_by, charge_events_with};
 pub use energy_index::EnergyIndex;
@@ -40,7 +40,7 @@ mod summarize;
 mod tef;
 mod tree;
 
-pub use flow::{Arrow, TensorEdge, tensor_edges};
+pub use flow::{Arrow, TensorEdge, is_earlier, numbered, tensor_edges};
 pub use paths::components;
 pub use shares::Shares;
 pub use spreads::Spreads;

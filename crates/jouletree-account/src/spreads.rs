@@ -11,7 +11,7 @@ use jouletree_model::{Device, Interval, Spread};
 
 use crate::Shares;
 
-/// By what the energies of each device may be off, where it is known.
+/// Relative 95 % uncertainty of each device, where it is known.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Spreads(BTreeMap<Device, Spread>);
 

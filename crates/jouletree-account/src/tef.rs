@@ -17,7 +17,7 @@ pub struct Tef {
 /// What one operation used on one device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TefEntry {
-    /// The qualified tensor name, its components parted by `/`.
+    /// The qualified tensor name, its components separated by `/`.
     pub path: Box<str>,
     /// What the operation computes, in the framework's words.
     pub op_type: Box<str>,

@@ -25,7 +25,7 @@ pub struct EnergyTree {
     pub path: String,
     /// What it used, everything inside included.
     pub energy: Joules,
-    /// The 95 % interval of `energy`; `None` until somebody tells it with [`EnergyTree::bounded`], and where nobody knows.
+    /// The 95 % interval of `energy`; `None` until [`EnergyTree::bounded`] sets it, and where it is unknown.
     pub interval: Option<Interval>,
     /// Where a prediction expects `energy` to be; `None` until [`EnergyTree::predicted`] adds it, and where that is not known.
     pub predicted: Option<PredictionInterval>,
@@ -67,7 +67,7 @@ pub fn t2e(tef: &Tef, edges: &[TensorEdge]) -> EnergyTree {
         };
         trees.push(EnergyTree { name: node.name.to_owned(), path, ..EnergyTree::default() });
     }
-    // Most nodes have one child or none: a vector left to grow by itself would take room for four.
+    // Most nodes have one child or none: a vector left to grow by itself would reserve memory for four.
     let mut family = vec![0; trees.len()];
     for node in paths.nodes().iter().skip(1) {
         family[node.parent] += 1;
@@ -117,7 +117,7 @@ impl EnergyTree {
         self.predicted.is_some() || self.children.iter().any(EnergyTree::is_predicted)
     }
 
-    /// A node called `name` that stands for several, without what is inside them.
+    /// A node called `name` that represents several, without what is inside them.
     pub fn sum(name: String, nodes: &[&EnergyTree]) -> EnergyTree {
         let mut sum = EnergyTree { name, ..EnergyTree::default() };
         for node in nodes {

@@ -3,7 +3,7 @@
 use jouletree_model::GramsPerKwh;
 
 use crate::tables::{Country, GOOGLE_SOURCE, GOOGLE_YEAR, Grid, WORLD_AVERAGE};
-use crate::{Intensity, Origin, Place};
+use crate::{Intensity, Location, Origin};
 
 /// What the chain may use beside the place.
 #[derive(Debug, Clone, Default)]
@@ -12,12 +12,12 @@ pub struct Known {
     pub given: Option<GramsPerKwh>,
     /// What a service says that it is now.
     pub live: Option<Intensity>,
-    /// Whether the mean of the world may stand for a place that is not known.
+    /// Whether the mean of the world may be used for an unknown location.
     pub world_average: bool,
 }
 
 /// The intensity at a place; none when it is not known.
-pub fn intensity(known: &Known, place: &Place) -> Option<Intensity> {
+pub fn intensity(known: &Known, place: &Location) -> Option<Intensity> {
     known
         .given
         .map(Intensity::given)
@@ -29,8 +29,8 @@ pub fn intensity(known: &Known, place: &Place) -> Option<Intensity> {
         .or_else(|| known.world_average.then(world_average))
 }
 
-/// Of a region of a cloud: the provider's own figure, else that of the grid where it stands. AWS and Azure publish none.
-fn of_cloud(place: &Place) -> Option<Intensity> {
+/// Of a region of a cloud: the provider's own figure, else that of the grid of its location. AWS and Azure publish none.
+fn of_cloud(place: &Location) -> Option<Intensity> {
     let region = place.cloud?.region?;
     let own = region.google.map(|value| Intensity {
         value,
@@ -94,6 +94,6 @@ fn world_average() -> Intensity {
         year: Some(2019),
         source: "IEA, mean of the world".to_owned(),
         origin: Origin::WorldAverage,
-        note: Some("nobody told where this ran".to_owned()),
+        note: Some("location unknown; add --country".to_owned()),
     }
 }

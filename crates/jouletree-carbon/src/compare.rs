@@ -3,16 +3,16 @@
 use jouletree_model::{GramsPerKwh, Joules};
 
 use crate::tables::{CloudRegion, GOOGLE_SOURCE, Providers};
-use crate::{Cloud, Facility, Impact, Intensity, Place, PlaceError, chain};
+use crate::{Cloud, Facility, Impact, Intensity, Location, PlaceError, chain};
 
-/// A region, and what an energy stands for there.
+/// A region, and the impact of an energy there.
 #[derive(Debug, Clone)]
 pub struct Alternative {
     /// The region.
     pub region: &'static CloudRegion,
     /// The intensity there, by the same chain as everywhere; none where it is not known.
     pub intensity: Option<Intensity>,
-    /// What the energy stands for there.
+    /// The impact of the energy there.
     pub impact: Impact,
 }
 
@@ -21,7 +21,7 @@ pub struct Alternative {
 pub struct Published {
     /// Who says so.
     pub source: &'static str,
-    /// Of which year, or of which edition of the table where that does not tell.
+    /// Of which year, or of which edition of the table where that has none.
     pub year: &'static str,
     /// Grams of CO2 equivalent per kilowatt-hour.
     pub intensity: GramsPerKwh,
@@ -30,7 +30,7 @@ pub struct Published {
 /// Every provider.
 pub const ALL: &str = "all";
 
-/// The providers that somebody names; `all` is all of them.
+/// The providers that were named; `all` is all of them.
 pub fn providers(names: &[String]) -> Result<Vec<&'static str>, PlaceError> {
     let mut found: Vec<&'static str> = Vec::new();
     for name in names {
@@ -48,12 +48,12 @@ pub fn providers(names: &[String]) -> Result<Vec<&'static str>, PlaceError> {
     Ok(Providers::all().filter(named).collect())
 }
 
-/// What an energy stands for in every region of some providers, the fewest grams first, what is not known last.
+/// The impact of an energy in every region of some providers, the fewest grams first, what is not known last.
 pub fn alternatives(providers: &[&'static str], it_energy: Joules, facility: Facility) -> Vec<Alternative> {
     let regions =
         providers.iter().flat_map(|provider| CloudRegion::of(provider).map(move |region| (provider, region)));
     let alternative = |(provider, region): (&&'static str, &'static CloudRegion)| {
-        let place = Place { cloud: Some(Cloud { provider, region: Some(region) }), ..Place::default() };
+        let place = Location { cloud: Some(Cloud { provider, region: Some(region) }), ..Location::default() };
         let intensity = chain::intensity(&chain::Known::default(), &place);
         let impact = Impact::of(it_energy, facility, intensity.as_ref());
         Alternative { region, intensity, impact }

@@ -4,25 +4,25 @@ use std::path::Path;
 
 use jouletree_model::{Grams, GramsPerKwh};
 
-use crate::live::ElectricityMaps;
+use crate::electricity_maps::ElectricityMaps;
 use crate::settings::{Key, Layer, Settings, SettingsError};
 use crate::tables::{Providers, server};
-use crate::{Embodied, Facility, FacilityError, Intensity, Place, PlaceError, Tariff, TariffError, chain};
+use crate::{Embodied, Facility, FacilityError, Intensity, Location, PlaceError, Tariff, TariffError, chain};
 
-/// Where and how a machine stands.
+/// The location of a machine and the facts about its site.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
-    /// Where it stands, as far as somebody says so.
-    pub place: Place,
+    /// Its location, as far as it is set.
+    pub place: Location,
     /// The carbon intensity there; none when it is not known.
     pub intensity: Option<Intensity>,
     /// The data centre around it.
     pub facility: Facility,
-    /// What electricity costs; none when nobody says.
+    /// What electricity costs; none when it is not set.
     pub tariff: Option<Tariff>,
     /// The currency of that.
     pub currency: String,
-    /// What making it emitted; none when nobody wants it counted.
+    /// What making it emitted; none when it is not to be counted.
     pub embodied: Option<EmbodiedWanted>,
     /// What the user should know.
     pub warnings: Vec<String>,
@@ -55,7 +55,7 @@ pub enum ContextError {
     Setting(#[from] SettingsError),
     /// The place is not known.
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    Location(#[from] PlaceError),
     /// The data centre cannot be.
     #[error(transparent)]
     Facility(#[from] FacilityError),
@@ -96,7 +96,7 @@ impl Context {
 }
 
 impl Context {
-    /// The same, whatever is wrong: what cannot be used is left out one by one, and told.
+    /// The same, whatever is wrong: what cannot be used is left out one by one, with a warning.
     pub fn resolve_what_can_be(settings: &Settings, cache: Option<&Path>) -> (Context, Vec<String>) {
         let (mut settings, mut problems) = (settings.clone(), Vec::new());
         loop {
@@ -107,7 +107,7 @@ impl Context {
             problems.push(error.to_string());
             // Each error takes its settings away, so that this ends.
             let wrong = match error {
-                ContextError::Place(_) => vec![Key::Country, Key::Region, Key::Provider, Key::CloudRegion],
+                ContextError::Location(_) => vec![Key::Country, Key::Region, Key::Provider, Key::CloudRegion],
                 ContextError::Facility(FacilityError::Pue(_)) => vec![Key::Pue],
                 ContextError::Facility(FacilityError::Wue(_)) => vec![Key::Wue],
                 ContextError::Tariff(_) => vec![Key::Tariff],
@@ -122,11 +122,11 @@ impl Context {
     }
 }
 
-/// The place; of a cloud that tells a region without figures, the cloud alone. That is nobody's slip, and must not keep
-/// anybody from measuring.
-fn place_or_provider(settings: &Settings, warnings: &mut Vec<String>) -> Result<Place, PlaceError> {
-    let told = settings.value(Key::CloudRegion).map(|value| value.layer);
-    match (place(settings), told) {
+/// The place; of a cloud that reports a region without figures, the cloud alone. That is no mistake of the user, and must not keep
+/// a measurement from starting.
+fn place_or_provider(settings: &Settings, warnings: &mut Vec<String>) -> Result<Location, PlaceError> {
+    let layer = settings.value(Key::CloudRegion).map(|value| value.layer);
+    match (place(settings), layer) {
         (Err(error @ PlaceError::CloudRegion { .. }), Some(Layer::CloudMetadata(path))) => {
             warnings.push(format!("{}: {error} Name the country with --country", path.display()));
             let mut without = settings.clone();
@@ -137,8 +137,8 @@ fn place_or_provider(settings: &Settings, warnings: &mut Vec<String>) -> Result<
     }
 }
 
-fn place(settings: &Settings) -> Result<Place, PlaceError> {
-    // Who names a place does not mean that of somebody who named another more weakly, nor a part of it.
+fn place(settings: &Settings) -> Result<Location, PlaceError> {
+    // A location set at a higher-priority layer discards lower layers' country and region.
     let unless = |key, stronger: &[Key]| {
         settings.text(key).filter(|_| !stronger.iter().any(|stronger| settings.outranks(*stronger, key)))
     };
@@ -146,7 +146,7 @@ fn place(settings: &Settings) -> Result<Place, PlaceError> {
     let region = unless(Key::Region, &[Key::Country, Key::Provider]);
     let provider = unless(Key::Provider, &[Key::Country]);
     let cloud_region = unless(Key::CloudRegion, &[Key::Country, Key::Provider]).filter(|_| provider.is_some());
-    Place::find(country.as_deref(), region.as_deref(), provider.as_deref(), cloud_region.as_deref())
+    Location::find(country.as_deref(), region.as_deref(), provider.as_deref(), cloud_region.as_deref())
 }
 
 /// The service that is to be asked; none unless the user wants it.

@@ -81,7 +81,7 @@ impl Hardware {
     }
 }
 
-/// The accelerator that somebody means.
+/// The accelerator that the user means.
 pub fn accelerator(text: &str) -> Result<&'static Accelerator, HardwareError> {
     Accelerator::find(text).ok_or_else(|| HardwareError::Unknown {
         given: text.to_owned(),
@@ -114,7 +114,7 @@ mod tests {
         assert!(matches!(hardware(1.0, 0, 1.0, 1.0), Err(HardwareError::Count(0))));
         assert!(matches!(hardware(1.0, 1, 1.1, 1.0), Err(HardwareError::Utilization(_))));
         assert!(matches!(hardware(1.0, 1, 1.0, f64::INFINITY), Err(HardwareError::Hours(_))));
-        let told = accelerator("RTX 4900").map_err(|error| error.to_string());
-        assert!(told.is_err_and(|told| told.contains("did you mean `RTX 4090`?")));
+        let error = accelerator("RTX 4900").map_err(|error| error.to_string());
+        assert!(error.is_err_and(|error| error.contains("did you mean `RTX 4090`?")));
     }
 }

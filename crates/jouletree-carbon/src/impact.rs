@@ -1,4 +1,4 @@
-//! What an energy stands for: the data centre around it, grams, litres. The computers' own energy is always kept apart.
+//! The impact of an energy: the data centre around it, grams, litres. The computers' own energy is always kept apart.
 
 use jouletree_model::{Grams, Joules};
 
@@ -42,7 +42,7 @@ impl Facility {
     }
 }
 
-/// What an energy stands for.
+/// The impact of an energy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Impact {
     /// What the computers used.

@@ -5,7 +5,7 @@ use std::fmt;
 use jouletree_model::{Grams, GramsPerKwh, KilowattHours};
 use serde::{Deserialize, Serialize};
 
-/// How much CO2 equivalent a kilowatt-hour stands for, and who says so.
+/// The CO2 equivalent of a kilowatt-hour, with its source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Intensity {
     /// Grams of CO2 equivalent per kilowatt-hour.
@@ -13,7 +13,7 @@ pub struct Intensity {
     pub value: GramsPerKwh,
     /// The grid or place it is of: `ITA`, `US-CA`, `gcp/europe-west1`; empty for a value that the user gave.
     pub zone: String,
-    /// The year that it is of, where its origin tells; of a live value, the time.
+    /// The year that it is of, where its origin has one; of a live value, the time.
     pub year: Option<u16>,
     /// Where it comes from.
     pub source: String,
@@ -31,9 +31,9 @@ pub struct Intensity {
 pub enum Origin {
     /// The user gave it.
     Given,
-    /// A service told what it is now.
+    /// A service returned the current value.
     Live,
-    /// Somebody published it for this place, as a mean of a year.
+    /// It was published for this place, as a mean of a year.
     Published,
     /// Computed from the sources of electricity of the place.
     Mix,

@@ -5,8 +5,10 @@
 mod clock;
 mod process;
 mod roots;
+mod throttle;
 pub mod whole;
 
 pub use clock::{Now, process_time};
 pub use process::{ProcessLine, began, is_gone, number};
 pub use roots::Roots;
+pub use throttle::Throttle;

@@ -1,7 +1,7 @@
 //! The figures under the names and in the units by which CodeCarbon pushes them, for dashboards that know those.
 //!
-//! As CodeCarbon does by default, they are about whole devices, whoever used them. Where it would write a zero for a
-//! device that nobody meters, or for a country that nobody knows, there is no figure here.
+//! As CodeCarbon does by default, they are about whole devices, other programs included. Where it would write a zero for a
+//! device without a meter, or for a country that is unknown, there is no figure here.
 
 use jouletree_model::{DeviceClass, Joules};
 

@@ -19,7 +19,7 @@ pub struct Footprint {
     /// What each operation used on each device, by device, then by operation. Of a program with recorded steps: within
     /// these.
     pub energies: Vec<OpEnergy>,
-    /// The stages that energies refer to by number, with their balances; none when the program told none.
+    /// The stages that energies refer to by number, with their balances; none when the program marked none.
     pub stages: Vec<StageEnergy>,
     /// What the operations of each step used on each device; empty when the trace has no steps. Of a program with recorded
     /// steps: of these.
@@ -30,7 +30,7 @@ pub struct Footprint {
     pub charges: Vec<PartCharge>,
     /// Of a prediction, within which the energies of layers and operations are expected.
     pub intervals: Vec<PredictedInterval>,
-    /// The model, as far as the trace or a file beside it tells.
+    /// The model, as far as the trace or a file beside it has it.
     pub model: ModelTree,
     /// What the user should know about the input.
     pub warnings: Vec<Warning>,

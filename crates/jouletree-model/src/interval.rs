@@ -43,7 +43,7 @@ impl<const PERCENT: u8> Interval<PERCENT> {
 }
 
 impl<const PERCENT: u8> Spread<PERCENT> {
-    /// The spread of an energy whose interval is known; `None` where that tells nothing about other energies: nothing was
+    /// The spread of an energy whose interval is known; `None` where that says nothing about other energies: nothing was
     /// used, or the energy is not inside.
     pub fn of(energy: Joules, interval: Interval<PERCENT>) -> Option<Spread<PERCENT>> {
         let (low, high) = (interval.low.0 / energy.0, interval.high.0 / energy.0);
@@ -66,7 +66,7 @@ impl<const PERCENT: u8> Spread<PERCENT> {
         Interval { low: Joules(energy.0 * self.low), high: Joules(energy.0 * self.high) }
     }
 
-    /// Whether it reaches about as far down as up, so that one number tells it.
+    /// Whether it reaches about as far down as up, so that one number describes it.
     pub fn is_even(self) -> bool {
         let (down, up) = (1.0 - self.low, self.high - 1.0);
         (down - up).abs() <= EVEN * down.max(up)

@@ -10,20 +10,21 @@ pub mod export;
 mod figures;
 mod page;
 mod parts;
+mod program_energy;
 mod reaccounted;
 mod study;
-mod told;
 mod warnings;
 
-pub use diagram::{Diagram, Flow, Heads, Part, Place, Route};
+pub use diagram::{BoxContent, Diagram, DiagramBox, Flow, Heads, Route};
 pub use figures::{
     CallPicture, CallTrack, Figure, FigureChoice, FigureError, FigureFormat, Figures, TradeoffPoint, tradeoff,
 };
 pub use page::page;
 pub use parts::{PartRow, parts, parts_by_name};
+pub use program_energy::{PhaseRow, ProgramEnergy, StageRow, WindowRow, stages};
 pub use reaccounted::{AttributionError, footprint_by, recorded_attribution};
 pub use study::{
     DeviceTotal, Moment, PowerTrack, PowerView, Provenance, Ranked, StageTotal, StepView, Study, StudyError,
+    program_name,
 };
-pub use told::{PhaseRow, StageRow, Told, WindowRow, stages};
 pub use warnings::{lasting_warnings, warnings};

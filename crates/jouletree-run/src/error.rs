@@ -79,9 +79,9 @@ pub enum RunError {
         /// What went wrong because of it.
         source: Box<RunError>,
     },
-    /// A recording that cannot become tables now, most often for want of room.
+    /// A recording that cannot become tables now, most often for want of space.
     #[error(
-        "{}: the recording is kept, but could not be finished; make room on the disk and run: jouletree show {}",
+        "{}: the recording is kept, but could not be finished; free some space on the disk and run: jouletree show {}",
         .path.display(), .path.display()
     )]
     Unfinished {
@@ -126,7 +126,7 @@ impl RunError {
 }
 
 impl RunError {
-    /// A complaint about what stands in a file.
+    /// A complaint about the content of a file.
     pub(crate) fn content(path: &Path, problem: impl Into<String>) -> RunError {
         RunError::Content { path: path.to_owned(), problem: problem.into() }
     }

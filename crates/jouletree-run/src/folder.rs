@@ -100,7 +100,7 @@ impl RunFolder {
             return recover(path);
         }
         if path.join(HEADER).is_file() {
-            // Whoever finished it was stopped while tidying up.
+            // The process that finished it was stopped while tidying up.
             clear_journal(path);
         }
         RunFolder::open_whole(path)
@@ -184,26 +184,26 @@ impl RunFolder {
         })
     }
 
-    /// What the program told about itself.
+    /// What the program reported about itself.
     pub fn read_program(&self) -> Result<Program, RunError> {
         let path = self.file(SPANS);
         let spans = if path.exists() { program::read_spans(&path)? } else { Vec::new() };
         Ok(Program { processes: self.manifest.processes.clone(), spans })
     }
 
-    /// How busy the machine and the process tree were; nothing where nobody looked.
+    /// How busy the machine and the process tree were; nothing where it was not sampled.
     pub fn read_resources(&self) -> Result<Vec<Resources>, RunError> {
         let path = self.file(RESOURCES);
         if path.exists() { read_resources(&path) } else { Ok(Vec::new()) }
     }
 
-    /// How busy its GPUs were; nothing where nobody looked.
+    /// How busy its GPUs were; nothing where it was not sampled.
     pub fn read_gpu_busy(&self) -> Result<Vec<GpuBusy>, RunError> {
         let path = self.file(GPUS);
         if path.exists() { read_gpu_busy(&path) } else { Ok(Vec::new()) }
     }
 
-    /// The calls of library functions that were recorded; none where nobody asked for them.
+    /// The calls of library functions that were recorded; none where they were not asked for.
     pub fn read_calls(&self) -> Result<Calls, RunError> {
         let (sites, path) = (self.file(SITES), self.file(CALLS));
         if path.exists() { calls::read_calls(&sites, &path) } else { Ok(Calls::default()) }

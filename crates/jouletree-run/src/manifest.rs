@@ -35,13 +35,13 @@ pub struct Manifest {
     pub sources: Vec<TraceSource>,
     /// The balance of every device.
     pub devices: Vec<DeviceEnergy>,
-    /// The balance of every stage that the program told.
+    /// The balance of every stage that the program marked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageEnergy>,
     /// What the parts of the program's time used. Absent in the runs of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<PartEnergy>,
-    /// The processes that told something about themselves.
+    /// The processes that reported something about themselves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<Process>,
     /// What the tables refer to by number.

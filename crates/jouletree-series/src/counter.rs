@@ -1,12 +1,12 @@
 //! Counters: an ever-growing count from one that wraps, stalls or is set back.
 //!
 //! Between two readings a counter has grown by a known amount, or what happened is a gap; it is never guessed. A wrap
-//! is told from a counter that was set back by what the device can have used in the time.
+//! is distinguished from a counter that was set back by what the device can have used in the time.
 
 use jouletree_model::Nanos;
 use jouletree_model::sampling::{Mono, SensorInfo};
 
-/// How much longer than its period a counter may stand still before it shows what it counted meanwhile: package
+/// How much longer than its period a counter may stay the same before it shows what it counted meanwhile: package
 /// sleep and system management delay the updates of RAPL by up to ten milliseconds.
 const STALL: Nanos = Nanos(20_000_000);
 

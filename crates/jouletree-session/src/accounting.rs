@@ -2,10 +2,12 @@
 //! of a recorded program and the operations of a call take.
 
 use std::path::Path;
+use std::time::Instant;
 
 use jouletree_account::{AccountError, Attribution, Metered, Rule, Semantics, account_by, on_host_of};
 use jouletree_model::{Footprint, MeteredSeries, Nanos, Origin, PolicyName, Trace};
 use jouletree_run::{Accounting, RunContents, RunError, RunFolder, Scope};
+use tracing::info;
 
 /// How operations and power become a footprint.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -63,20 +65,29 @@ pub struct Accounted {
 
 /// Aligns operations with power.
 pub fn account(trace: Trace, power: Vec<MeteredSeries>, method: Method) -> Result<Accounted, AccountError> {
+    let began = Instant::now();
     let trace = on_host_of(trace, &power);
     let footprint = account_by(&trace, &Metered::devices(&power), method.semantics, method.attribution)?;
+    let (events, series, took) = (trace.event_count(), power.len(), began.elapsed());
+    info!(events, series, attribution = %method.attribution, semantics = method.semantics.as_str(), ?took, "energy attributed");
     Ok(Accounted { trace, power, footprint, method })
 }
 
 impl Accounted {
     /// Writes it to a new run folder; `files` held the power.
     pub fn create(&self, path: &Path, files: Vec<String>) -> Result<RunFolder, RunError> {
-        RunFolder::create(path, &self.contents(files))
+        let began = Instant::now();
+        let run = RunFolder::create(path, &self.contents(files))?;
+        info!(folder = %path.display(), took = ?began.elapsed(), "run written");
+        Ok(run)
     }
 
     /// Completes the recording that it was made from.
     pub fn complete(&self, recording: &RunFolder) -> Result<RunFolder, RunError> {
-        recording.complete(&self.contents(Vec::new()))
+        let began = Instant::now();
+        let run = recording.complete(&self.contents(Vec::new()))?;
+        info!(folder = %recording.path().display(), took = ?began.elapsed(), "run completed");
+        Ok(run)
     }
 
     fn contents(&self, files: Vec<String>) -> RunContents<'_> {

@@ -50,7 +50,7 @@ impl Outputs {
         Ok(Outputs { board, endpoint, pusher, intensity: intensity.map(shown), linger: options.linger })
     }
 
-    /// Begins to show what this feed brings; `None` when there is nobody to show it to.
+    /// Begins to show what this feed brings; `None` when there is no output.
     pub fn begin(&self, feed: &dyn Feed, period: Nanos, watches_process: bool) -> Option<Publisher> {
         if self.endpoint.is_none() && self.pusher.is_none() {
             return None;

@@ -48,7 +48,7 @@ fn terminal_width() -> Option<usize> {
     terminal::size().ok().map(|(columns, _)| usize::from(columns)).filter(|columns| *columns > 0)
 }
 
-enum Part {
+enum PageElement {
     Title(String),
     Words(Cell),
     /// An empty line, where there would not be one anyway.
@@ -59,7 +59,7 @@ enum Part {
 /// Titles, sentences and tables.
 #[derive(Default)]
 pub struct Page {
-    parts: Vec<Part>,
+    parts: Vec<PageElement>,
 }
 
 impl Page {
@@ -72,44 +72,46 @@ impl Page {
 
     /// Begins a part.
     pub fn title(&mut self, title: impl Into<String>) {
-        self.parts.push(Part::Title(title.into()));
+        self.parts.push(PageElement::Title(title.into()));
     }
 
     /// Adds a line of words, unless there are none.
     pub fn words(&mut self, words: impl Into<Cell>) {
         let words = words.into();
         if words.width() > 0 {
-            self.parts.push(Part::Words(words));
+            self.parts.push(PageElement::Words(words));
         }
     }
 
     /// Leaves a line empty.
     pub fn gap(&mut self) {
-        self.parts.push(Part::Gap);
+        self.parts.push(PageElement::Gap);
     }
 
     /// Adds a table.
     pub fn table(&mut self, table: Columns) {
-        self.parts.push(Part::Table(table));
+        self.parts.push(PageElement::Table(table));
     }
 
     /// Everything on it as text.
     pub fn written(self, look: Look) -> String {
         let mut text = String::new();
         for part in self.parts {
-            if look == Look::Markdown && !text.is_empty() && !matches!(part, Part::Gap) {
+            if look == Look::Markdown && !text.is_empty() && !matches!(part, PageElement::Gap) {
                 text.push('\n');
             }
             text += &match (part, look) {
-                (Part::Title(title), Look::Markdown) => format!("### {}\n", markdown::escaped(&title)),
-                (Part::Title(title), Look::Text { has_colour, .. }) => {
+                (PageElement::Title(title), Look::Markdown) => format!("### {}\n", markdown::escaped(&title)),
+                (PageElement::Title(title), Look::Text { has_colour, .. }) => {
                     format!("\n{}\n", painted(&title, colour::head(), has_colour))
                 }
-                (Part::Words(words), Look::Markdown) => format!("{}\n", markdown::escaped(&words.text)),
-                (Part::Words(words), Look::Text { has_colour, .. }) => format!("{}\n", words.written(has_colour)),
-                (Part::Gap, Look::Markdown) => String::new(),
-                (Part::Gap, Look::Text { .. }) => "\n".to_owned(),
-                (Part::Table(table), look) => table.written(look),
+                (PageElement::Words(words), Look::Markdown) => format!("{}\n", markdown::escaped(&words.text)),
+                (PageElement::Words(words), Look::Text { has_colour, .. }) => {
+                    format!("{}\n", words.written(has_colour))
+                }
+                (PageElement::Gap, Look::Markdown) => String::new(),
+                (PageElement::Gap, Look::Text { .. }) => "\n".to_owned(),
+                (PageElement::Table(table), look) => table.written(look),
             };
         }
         text

@@ -60,7 +60,7 @@ pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
     print_warnings(&footprint.warnings);
     if arguments.timings {
         timings.stage("print", None);
-        eprint!("{timings}");
+        write_stderr!("{timings}");
     }
     Ok(Outcome { warnings: accounted.footprint.warnings, strict: arguments.strict })
 }

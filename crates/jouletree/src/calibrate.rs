@@ -47,10 +47,10 @@ pub struct CalibrateArgs {
     /// Let others read the kept calibration, as far as the umask allows; by default only you can
     #[arg(long)]
     share: bool,
-    /// Samples of a call; several are parted by commas
+    /// Samples of a call; comma-separated
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 8])]
     batch: Vec<u64>,
-    /// Tokens of a sample; several are parted by commas
+    /// Tokens of a sample; comma-separated
     #[arg(long = "seq", value_name = "N", value_delimiter = ',', default_values_t = [32, 64, 128])]
     sequence: Vec<u64>,
     /// Layers of transformers, instead of the model's own
@@ -93,7 +93,7 @@ pub struct CalibrateArgs {
     reader: ReaderArgs,
 }
 
-/// What the Python program is told.
+/// The settings for the Python program.
 #[derive(Serialize)]
 struct Plan<'a> {
     models: &'a [String],
@@ -149,16 +149,16 @@ pub fn run(arguments: CalibrateArgs) -> Result<ExitCode> {
     if found.is_file() {
         let calibration = Calibration::read(&found)?;
         print(&match arguments.format {
-            InspectFormat::Table => told(&calibration).written(Look::of_stdout()),
+            InspectFormat::Table => page(&calibration).written(Look::of_stdout()),
             InspectFormat::Json => json::written(&calibration)?,
         })?;
         print_warnings(&calibration.warnings(&output.display().to_string()));
-        eprintln!("jouletree: kept in {}; now: jouletree train {0} -o profile.json", output.display());
+        writeln_stderr!("jouletree: kept in {}; now: jouletree train {0} -o profile.json", output.display());
     }
     Ok(status)
 }
 
-fn told(calibration: &Calibration) -> Page {
+fn page(calibration: &Calibration) -> Page {
     let mut page = Page::default();
     for tree in &calibration.trees {
         page.title(format!("{}, {} samples of {} tokens", tree.model, tree.batch, tree.sequence));

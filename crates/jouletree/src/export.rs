@@ -47,6 +47,9 @@ pub struct ExportArgs {
     /// How many units of use the run served, for the SCI score
     #[arg(long, value_name = "N", value_parser = crate::cli::units)]
     pub units: Option<f64>,
+    /// The project that tables of emissions name; the program's name unless settings have one
+    #[arg(long, value_name = "NAME")]
+    pub project_name: Option<String>,
     #[command(flatten)]
     pub carbon: CarbonArgs,
 }
@@ -94,8 +97,10 @@ pub fn run(arguments: &ExportArgs) -> Result<Outcome> {
     let name = name_of(&arguments.run);
     let target = Target::new(arguments.output.as_deref(), &name, format.suffix(), format.is_binary())?;
     let source = Source::read(&run, format)?;
+    let program = jouletree_report::program_name(&run).unwrap_or_default();
     let content = Content {
         name: &name,
+        program: &program,
         footprint: &source.footprint,
         trace: &source.trace,
         power: &source.power,
@@ -184,10 +189,10 @@ impl Target {
         let mut output = BufWriter::with_capacity(BUFFER, partial.file());
         write(&mut output).with_context(|| format!("{}: not written", path.display()))?;
         drop(output);
-        // Somebody may have been faster.
+        // Another process may have been faster.
         check_free(path)?;
         partial.become_whole()?;
-        eprintln!("wrote {}", path.display());
+        writeln_stderr!("wrote {}", path.display());
         Ok(())
     }
 }
@@ -195,10 +200,34 @@ impl Target {
 const BUFFER: usize = 1 << 18;
 
 fn to_standard_output(write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), ExportError>) -> Result<()> {
-    match write(&mut BufWriter::with_capacity(BUFFER, io::stdout())) {
-        // A reader that has seen enough is no error.
-        Err(ExportError::Io(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        result => result.context("cannot write to standard output"),
+    let mut output = UntilClosed { output: io::stdout(), is_closed: false };
+    let result = write(&mut BufWriter::with_capacity(BUFFER, &mut output));
+    // A reader that has seen enough is no error, whatever the format makes of it.
+    if output.is_closed { Ok(()) } else { result.context("cannot write to standard output") }
+}
+
+/// An output that remembers whether its reader has gone.
+struct UntilClosed<W> {
+    output: W,
+    is_closed: bool,
+}
+
+impl<W> UntilClosed<W> {
+    fn noted<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
+        self.is_closed |= result.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe);
+        result
+    }
+}
+
+impl<W: Write> Write for UntilClosed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let result = self.output.write(bytes);
+        self.noted(result)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let result = self.output.flush();
+        self.noted(result)
     }
 }
 

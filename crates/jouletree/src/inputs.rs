@@ -36,7 +36,7 @@ struct Input {
     is_named: bool,
 }
 
-/// The trace files and run folders that the user means; a folder that is no run stands for the traces in it.
+/// The trace files and run folders that the user means; a folder that is no run means the traces in it.
 fn files(paths: &[PathBuf]) -> Result<Vec<Input>> {
     let mut files = Vec::new();
     for path in paths {
@@ -118,7 +118,7 @@ fn power_files(files: &[PathBuf], traces: &[PathBuf]) -> Vec<PathBuf> {
 /// By what the energies of devices may be off whose power was recorded by jouletree; of other power nothing is known.
 pub fn spreads(files: &[PathBuf], traces: &[PathBuf]) -> Spreads {
     let files = power_files(files, traces);
-    // What cannot be opened has been told when its power was read.
+    // What cannot be opened was reported when its power was read.
     let runs = files.iter().filter(|file| RunFolder::is_at(file)).filter_map(|file| RunFolder::open(file).ok());
     let known = |run: RunFolder| run.manifest().recording.iter().flat_map(|one| one.spreads()).collect::<Vec<_>>();
     runs.flat_map(known).collect()

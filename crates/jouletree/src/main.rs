@@ -1,16 +1,17 @@
 //! The command line of jouletree: arguments in, tables and files out. Everything else lives in the libraries.
 
-/// Instead of the standard library's: a log on a full disk takes no words, which must not end what goes on here.
-macro_rules! eprint {
-    ($($words:tt)*) => {{
-        let _ = ::std::io::Write::write_fmt(&mut ::std::io::stderr(), format_args!($($words)*));
+/// Writes to standard error and ignores failures, where the standard library's `eprint!` panics: a full disk under a log
+/// must not end a recording.
+macro_rules! write_stderr {
+    ($($format:tt)*) => {{
+        let _ = ::std::io::Write::write_fmt(&mut ::std::io::stderr(), format_args!($($format)*));
     }};
 }
 
-/// The same with an end of line.
-macro_rules! eprintln {
-    ($($words:tt)*) => {{
-        let line = format!($($words)*) + "\n";
+/// Writes one whole line in the same way.
+macro_rules! writeln_stderr {
+    ($($format:tt)*) => {{
+        let line = format!($($format)*) + "\n";
         let _ = ::std::io::Write::write_all(&mut ::std::io::stderr(), line.as_bytes());
     }};
 }
@@ -35,7 +36,8 @@ mod help;
 mod inputs;
 mod inspect;
 mod json;
-mod live;
+mod live_args;
+mod logging;
 mod meter_args;
 mod monitor;
 mod named_model;
@@ -75,12 +77,18 @@ use cli::{Cli, Command};
 
 /// What `--strict` exits with when there was a warning; 1 is an error and 2 a wrong command line.
 const WARNED: u8 = 3;
+/// What a wrong command line exits with, as in `clap`.
+const WRONG_COMMAND_LINE: u8 = 2;
 
 fn main() -> ExitCode {
     jouletree_model::silence_guarded_panics();
     signals::survive_file_size_limit();
     let cli = Cli::from_arg_matches(&help::command().get_matches()).unwrap_or_else(|error| error.exit());
     colour::choose(cli.color);
+    if let Err(error) = logging::start(cli.verbose, cli.command.default_log_level()) {
+        writeln_stderr!("error: {error}");
+        return ExitCode::from(WRONG_COMMAND_LINE);
+    }
     let outcome = match cli.command {
         Command::Account(arguments) => account::run(&arguments).map(ExitCode::from),
         Command::Attend(arguments) => attend::run(&arguments).map(|()| ExitCode::SUCCESS),
@@ -113,7 +121,7 @@ fn main() -> ExitCode {
         Command::Launch(arguments) => Ok(ExitCode::from(launch::become_command(&arguments.command))),
     };
     outcome.unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
+        writeln_stderr!("error: {error:#}");
         ExitCode::FAILURE
     })
 }
@@ -142,6 +150,6 @@ fn print(text: &str) -> Result<()> {
 /// Says on standard error what the user should know about the input.
 fn print_warnings(warnings: &[Warning]) {
     for warning in warnings {
-        eprintln!("warning: {warning}");
+        writeln_stderr!("warning: {warning}");
     }
 }

@@ -96,12 +96,12 @@ impl<'a> Numbers<'a> {
                 None => remarks.push((remark, vec![device], *kind)),
             }
         }
-        let told = |(remark, devices, kind): (String, Vec<&Device>, Kind)| {
+        let remark_line = |(remark, devices, kind): (String, Vec<&Device>, Kind)| {
             let devices: Vec<String> = devices.into_iter().map(Device::to_string).collect();
             let words = Cell::from(format!("{}: {remark}", devices.join(", ")));
             words.styled(colour::of_kind(colour::quiet(), Some(kind)))
         };
-        remarks.into_iter().map(told).collect()
+        remarks.into_iter().map(remark_line).collect()
     }
 
     /// One form for a whole column.

@@ -83,7 +83,7 @@ pub enum LevelArg {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ModeArg {
-    /// Everything that names, objects, classes and arguments tell
+    /// Everything that names, objects, classes and arguments show
     Full,
     /// The statements that FECoM wraps, named as it names them
     Fecom,
@@ -214,7 +214,7 @@ fn patch_file(arguments: &PatchArgs) -> Result<()> {
         Ok(patch) => patch,
         Err(error) => bail!("{}", located(path, &error)),
     };
-    patch.notes.iter().for_each(|note| eprintln!("note: {}: {note}", path.display()));
+    patch.notes.iter().for_each(|note| writeln_stderr!("note: {}: {note}", path.display()));
     let mut listing = Listing::new(&options);
     listing.add(&name, &patch);
     if arguments.list {

@@ -84,8 +84,8 @@ fn ended(recording: &Recording) -> String {
 
 fn devices(recording: &Recording) -> Columns {
     let header = ["device", "kind", "energy", "95 %", "power", "ours", "others", "idle", "unknown", "coverage"];
-    let table = Columns::new(&header).left(1).shorten(0, Keep::Start).parted(3, '…');
-    let table = (5..9).fold(table, |table, column| table.parted(column, '('));
+    let table = Columns::new(&header).left(1).shorten(0, Keep::Start).split_at(3, '…');
+    let table = (5..9).fold(table, |table, column| table.split_at(column, '('));
     let mut table = table.optional(&[9, 4, 8, 7, 6, 3]);
     // One form for the whole column.
     let are_even = recording.balance.iter().filter_map(Balance::spread).all(Spread::is_even);

@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow, bail};
 use jouletree_account::{Folding, Spreads, Tef, TefEntry, TensorEdge, t2e, tensor_edges};
 use jouletree_model::{Footprint, MeteredSeries, Pass};
-use jouletree_report::{Told, footprint_by, parts, stages};
+use jouletree_report::{ProgramEnergy, footprint_by, parts, stages};
 use jouletree_run::RunFolder;
 
 use crate::cli::{By, Format, PassArg, ShowArgs, ViewArgs};
@@ -58,7 +58,7 @@ pub fn run_report(run: &RunFolder, footprint: &Footprint, power: Vec<MeteredSeri
     let spreads = spreads(run);
     let numbers = Numbers::of(footprint, &spreads);
     let program = run.read_program()?;
-    let told = Told::new(&program, power);
+    let told = ProgramEnergy::new(&program, power);
     let mut page = recorded::report(recording);
     let phases = told.phases();
     if !phases.is_empty() {
@@ -108,7 +108,7 @@ fn spreads(run: &RunFolder) -> Spreads {
 /// One view of a run as text.
 fn run_view(run: &RunFolder, footprint: &Footprint, by: By, arguments: &ViewArgs) -> Result<String> {
     let program = run.read_program()?;
-    let told = || Ok::<_, anyhow::Error>(Told::new(&program, run.read_power()?));
+    let told = || Ok::<_, anyhow::Error>(ProgramEnergy::new(&program, run.read_power()?));
     match (by, arguments.format) {
         (By::Window, Format::Json) => json::written(&told()?.windows()),
         (By::Window, Format::Csv) => tables::csv(&told()?.windows()),

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use jouletree_account::{Tef, TefEntry};
 use jouletree_model::{Footprint, Joules, Program, Semantics, Warning};
-use jouletree_report::{PhaseRow, Told};
+use jouletree_report::{PhaseRow, ProgramEnergy};
 use jouletree_run::RunFolder;
 
 use crate::numbers::Numbers;
@@ -32,7 +32,7 @@ pub fn all(run: &RunFolder, footprint: &Footprint, program: &Program) -> Result<
     if !footprint.parts.is_empty() {
         return Ok(footprint.of_all_steps());
     }
-    match Told::new(program, run.read_power()?).phases().as_slice() {
+    match ProgramEnergy::new(program, run.read_power()?).phases().as_slice() {
         [] => Ok(footprint.clone()),
         [only] => Ok(footprint.scaled(only.factor.unwrap_or(1.0))),
         _ => bail!("{}: {}", run.path().display(), without_parts(run)),
@@ -50,7 +50,7 @@ pub fn warnings(run: &RunFolder, of_all_steps: bool) -> Result<Vec<Warning>> {
         warnings.push(Warning::new(about.as_str(), without_parts(run)));
     }
     if of_all_steps {
-        let phases = Told::new(&program, run.read_power()?).phases();
+        let phases = ProgramEnergy::new(&program, run.read_power()?).phases();
         let missing = phases.iter().filter(|row| row.factor.is_none() && row.energy.0 > 0.0);
         let warning = |row: &PhaseRow| {
             let (name, steps, energy) = (program::named(row), row.steps, row.energy);

@@ -73,7 +73,7 @@ pub fn balances(footprint: &Footprint) -> Vec<String> {
 /// The balance of every device.
 pub fn devices(footprint: &Footprint, numbers: &Numbers<'_>) -> Columns {
     let header = ["device", "kind", "measured", numbers.level(), "attributed", "unattributed", "busy", "metered"];
-    let table = Columns::new(&header).names(0).left(1).parted(3, '…').parted(4, '(').parted(5, '(');
+    let table = Columns::new(&header).names(0).left(1).split_at(3, '…').split_at(4, '(').split_at(5, '(');
     let mut table = table.optional(&[7, 6, 3, 5]);
     if !numbers.have_bounds() {
         table = table.without(&[3]);
@@ -118,7 +118,8 @@ pub fn operations(tef: &Tef, entries: &[&TefEntry], numbers: &Numbers<'_>) -> Co
         "count",
         "± own",
     ];
-    let table = Columns::new(&header).left(2).left(3).shorten(1, Keep::Start).shorten(0, Keep::End).parted(5, '…');
+    let table =
+        Columns::new(&header).left(2).left(3).shorten(1, Keep::Start).shorten(0, Keep::End).split_at(5, '…');
     let mut table = table.at_least(0, OPERATION).optional(&[1, 9, 8, 5, 7, 3, 2]);
     if !numbers.have_bounds() {
         table = table.without(&[5]);

@@ -141,7 +141,7 @@ impl Choice<'_> {
         let header =
             ["model", "accuracy", "energy", "interval", "kind", "front", "kWh a million", "cost a million"];
         let mut table =
-            Columns::new(&header).shorten(0, Keep::Start).left(4).left(5).parted(3, '…').optional(&[4, 3]);
+            Columns::new(&header).shorten(0, Keep::Start).left(4).left(5).split_at(3, '…').optional(&[4, 3]);
         let is_absent =
             |column: usize, is_known: fn(&Row<'_>) -> bool| (!self.models.iter().any(is_known)).then_some(column);
         let absent = [
@@ -210,7 +210,7 @@ fn draw(models: &[Candidate], standings: &[Standing], arguments: &TradeoffArgs, 
     let points: Vec<TradeoffPoint> = models.iter().zip(standings).map(point).collect();
     let Some(figure) = tradeoff(&points, arguments.budget.map(Joules), arguments.target) else { return Ok(()) };
     whole::write(path, &figure.bytes(format)?)?;
-    eprintln!("jouletree: wrote {}", path.display());
+    writeln_stderr!("jouletree: wrote {}", path.display());
     Ok(())
 }
 

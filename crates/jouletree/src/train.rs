@@ -113,10 +113,10 @@ pub fn run(arguments: &TrainArgs) -> Result<Outcome> {
         }
     });
     print(&match arguments.format {
-        InspectFormat::Table => told(&profile).written(Look::of_stdout()),
+        InspectFormat::Table => page(&profile).written(Look::of_stdout()),
         InspectFormat::Json => json::written(&Training::of(&profile, &arguments.output, &lessons.warnings))?,
     })?;
-    eprintln!("jouletree: wrote {}", arguments.output.display());
+    writeln_stderr!("jouletree: wrote {}", arguments.output.display());
     print_warnings(&lessons.warnings);
     Ok(Outcome { warnings: lessons.warnings, strict: false })
 }
@@ -216,7 +216,7 @@ fn root_class(footprint: &Footprint) -> Option<String> {
     Some(op.op_type.to_string())
 }
 
-fn told(profile: &Profile) -> Page {
+fn page(profile: &Profile) -> Page {
     let mut page = Page::default();
     let mut table = Columns::new(&["model", "batch", "sequence", "pass", "primitives", "modules", "from", "run"]);
     table = table.names(0).left(3).left(6).names(7);
@@ -236,13 +236,13 @@ fn told(profile: &Profile) -> Page {
     page.table(table);
     for (pass, predictor) in &profile.passes {
         let errors = [("primitives", Level::Leaf), ("modules", Level::Module), ("models", Level::Model)];
-        let told = errors.iter().filter_map(|(name, level)| {
+        let levels = errors.iter().filter_map(|(name, level)| {
             Some(format!("{name} {:.1} %", 100.0 * predictor.left_out_error(*level)?))
         });
-        let told: Vec<String> = told.collect();
-        if !told.is_empty() {
+        let levels: Vec<String> = levels.collect();
+        if !levels.is_empty() {
             page.title(format!("{pass} pass: mean error of what was left out of the fit"));
-            page.words(told.join(", "));
+            page.words(levels.join(", "));
         }
         page.title(format!("glue of the {pass} pass"));
         let mut glue = Columns::new(&["for each", "energy"]).left(0);

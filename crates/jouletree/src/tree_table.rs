@@ -24,7 +24,7 @@ pub fn tree(tree: &EnergyTree, numbers: &Numbers<'_>, view: &ViewArgs) -> Column
         "ops",
         "± own",
     ];
-    let table = Columns::new(&header).left(4).shorten(0, Keep::Start).parted(2, '…');
+    let table = Columns::new(&header).left(4).shorten(0, Keep::Start).split_at(2, '…');
     let table = table.optional(&[9, 8, 2]).optional_together(&[5, 6, 7]).optional(&[4]);
     let table = if numbers.have_bounds() { table } else { table.without(&[2]) };
     let table = if tree.has_errors() { table } else { table.without(&[10]) };

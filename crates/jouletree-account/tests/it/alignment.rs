@@ -15,7 +15,7 @@ const OPS: u32 = 6;
 struct Case {
     lanes: Vec<Vec<(i64, i64, u32)>>,
     power: Vec<(i64, f64)>,
-    /// Nanoseconds a unit of time in `lanes` and `power` stands for.
+    /// Nanoseconds in a unit of time of `lanes` and `power`.
     scale: i64,
     counter: bool,
     hold: i64,
@@ -89,7 +89,7 @@ fn power_at(series: &EnergySeries, instant: i64) -> Option<f64> {
         .map(|span| span.power.0)
 }
 
-/// Flattens events into instants, as the paper explains its algorithm. Returns energies and what nobody was charged.
+/// Flattens events into instants, as the paper explains its algorithm. Returns energies and what was not charged.
 fn slow_reference(trace: &Trace, series: &EnergySeries, semantics: Semantics) -> (BTreeMap<u32, f64>, f64) {
     let mut charged = BTreeMap::new();
     let mut unattributed = 0.0;
@@ -342,7 +342,7 @@ proptest! {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (state >> 33) as usize % below
         };
-        // Events with one extent are told apart by their order, so such ties are made unambiguous first.
+        // Events with one extent are distinguished by their order, so such ties are made unambiguous first.
         for lane in &mut shuffled {
             let mut seen = BTreeSet::new();
             lane.retain(|(start, duration, _)| seen.insert((*start, *duration)));

@@ -125,7 +125,7 @@ pub struct Region {
 }
 
 impl Question {
-    /// What the hardware uses at a place, and what that stands for.
+    /// What the hardware uses at a place, and its impact.
     pub fn answer(&self, context: &Context) -> Result<Answer, QuestionError> {
         let mut notes = Vec::new();
         let (machines, hardware) = self.hardware(&mut notes)?;
@@ -213,7 +213,7 @@ impl Question {
         Ok((machines, hardware))
     }
 
-    /// The part of making the machines that falls to this time, if somebody wants it counted.
+    /// The part of making the machines that falls to this time, if it is to be counted.
     fn embodied(&self, context: &Context, notes: &mut Vec<String>) -> Option<Grams> {
         let wanted = context.embodied?;
         if wanted.total.is_none() {

@@ -34,14 +34,14 @@ pub fn lines(answer: &Answer) -> Vec<Line> {
     let energy =
         |name, value: KilowattHours, how| line(name, Some(value.0), "kWh", amounts::kilowatt_hours(value), how);
     let mut lines = vec![
-        energy("computers", answer.it_energy_kwh, hardware(answer)),
+        energy("IT equipment", answer.it_energy_kwh, hardware(answer)),
         energy("data centre", answer.energy_kwh, format!("PUE {}", answer.pue)),
     ];
     lines.push(match (&answer.intensity, answer.carbon) {
         (Some(intensity), Some(grams)) => {
             line("carbon", Some(grams.0), "g", amounts::grams(grams), described(intensity))
         }
-        _ => line("carbon", None, "g", "unknown".to_owned(), "nobody said where it runs".to_owned()),
+        _ => line("carbon", None, "g", "unknown".to_owned(), "location unknown; add --country".to_owned()),
     });
     for table in &answer.published {
         let how = format!("{:.1} g/kWh ({}, {})", table.intensity.0, table.source, table.year);
@@ -70,7 +70,7 @@ pub fn lines(answer: &Answer) -> Vec<Line> {
     if let Some(same) = &answer.equivalents {
         lines.extend(same.lines().into_iter().map(|(value, unit, how)| {
             line(
-                "as much as",
+                "comparable to",
                 Some(value),
                 unit,
                 format!("{} {unit}", amounts::significant(value)),
@@ -84,19 +84,19 @@ pub fn lines(answer: &Answer) -> Vec<Line> {
 /// `8 × A100 PCIe 40/80GB of 250 W for 100 h`.
 fn hardware(answer: &Answer) -> String {
     let machines = &answer.hardware;
-    let mut told = String::new();
+    let mut basis = String::new();
     if machines.each.0 > 0.0 {
         let name = machines.accelerator.map(|name| format!("{name} of ")).unwrap_or_default();
-        told = format!("{} × {name}{}", machines.count, machines.each);
+        basis = format!("{} × {name}{}", machines.count, machines.each);
         if machines.utilization < 1.0 {
-            told += &format!(" at {} %", 100.0 * machines.utilization);
+            basis += &format!(" at {} %", 100.0 * machines.utilization);
         }
     }
     if machines.others.0 > 0.0 {
-        let and = if told.is_empty() { "" } else { " and " };
-        told += &format!("{and}{} for the rest", machines.others);
+        let and = if basis.is_empty() { "" } else { " and " };
+        basis += &format!("{and}{} for the rest", machines.others);
     }
-    format!("{told}, {} h", machines.hours)
+    format!("{basis}, {} h", machines.hours)
 }
 
 fn described(intensity: &Intensity) -> String {

@@ -50,7 +50,7 @@ pub enum TableError {
 
 /// Writes a row to a table, which is made if there is none.
 ///
-/// A table with other columns stays as it is, and the row goes to one beside it, of which the user is told.
+/// A table with other columns stays as it is, and the row goes to one beside it, and the user gets a warning.
 pub fn write_row(path: &Path, row: &[(&'static str, Cell)], mode: Mode) -> Result<Written, TableError> {
     match write_to(path, row, mode)? {
         true => Ok(Written { path: path.to_owned(), warning: None }),
@@ -111,7 +111,7 @@ fn line(cells: impl IntoIterator<Item = impl AsRef<[u8]>>) -> String {
     String::from_utf8_lossy(&writer.into_inner().unwrap_or_default()).into_owned()
 }
 
-/// The file, which nobody else may write while this lives: not one that has been replaced while its lock was waited for.
+/// The file, which no other process may write while this lives: not one that has been replaced while its lock was waited for.
 fn locked(path: &Path) -> io::Result<File> {
     if std::fs::metadata(path).is_ok_and(|there| !there.is_file()) {
         return Err(io::Error::other("it is no file"));

@@ -25,7 +25,7 @@ pub struct Accelerator {
 }
 
 impl Accelerator {
-    /// The one with this name, or the first in whose name all words of it stand: `A100`, `v100 sxm2`.
+    /// The one with this name, or the first whose name has all its words: `A100`, `v100 sxm2`.
     pub fn find(text: &str) -> Option<&'static Accelerator> {
         let wanted = words(text);
         let exact = ACCELERATORS.iter().find(|known| words(&known.name) == wanted);

@@ -41,7 +41,7 @@ pub struct CloudRegion {
 pub struct Providers;
 
 impl Providers {
-    /// The provider that somebody means: `Google`, `gce`, `Amazon Web Services`, …
+    /// The provider that the user means: `Google`, `gce`, `Amazon Web Services`, …
     pub fn find(text: &str) -> Option<&'static str> {
         let text = text.trim().to_ascii_lowercase();
         let other = match text.as_str() {

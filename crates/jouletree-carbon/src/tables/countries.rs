@@ -85,7 +85,7 @@ impl Country {
     }
 }
 
-/// The same table without published intensities, as if nobody had told them: for tests of the rule below it.
+/// The same table without published intensities, as if there were none: for tests of the rule below it.
 #[doc(hidden)]
 pub fn without_published() -> Vec<Country> {
     let mut countries: Vec<Country> = read(include_str!("../../data/countries.csv"));

@@ -1,6 +1,6 @@
 //! The tables that ship with jouletree: grids, cloud regions, accelerators, processors and servers.
 //!
-//! They are read when they are first asked for. `data/README.md` tells where each comes from and under which licence.
+//! They are read when they are first asked for. `data/README.md` has the origin and licence of each.
 
 mod accelerators;
 mod clouds;
@@ -55,7 +55,7 @@ mod tests {
         assert_eq!(GRIDS.len(), 51 + 13 + 40);
     }
 
-    /// A region of a cloud stands in a country that we know, and in a part of it that we know.
+    /// A region of a cloud is in a country that we know, and in a part of it that we know.
     #[test]
     fn tables_refer_to_each_other() {
         for region in CLOUD_REGIONS.iter() {

@@ -7,7 +7,7 @@ use std::fs;
 use jouletree_carbon::models::{cpu, ram};
 use jouletree_carbon::tables::{CLOUD_REGIONS, Grid, Mix, Processors, without_published};
 use jouletree_carbon::{
-    Embodied, Epoch, Equivalents, Facility, Factors, Impact, Intensity, Place, chain, forecast,
+    Embodied, Epoch, Equivalents, Facility, Factors, Impact, Intensity, Location, chain, forecast,
     forecast_intensity, sci,
 };
 use jouletree_model::sampling::{Mono, Quality, SensorInfo};
@@ -27,7 +27,7 @@ const WRONG: [(&str, Option<f64>, &str); 8] = [
         Some(26.0),
         "electricity is not made from nothing: the table has a hole, its mix is all hydro",
     ),
-    ("unknown_country", None, "nobody said that the mean of the world may stand for it"),
+    ("unknown_country", None, "the mean of the world was not permitted for it"),
     (
         "region_USA_atlantis",
         None,
@@ -89,9 +89,9 @@ fn answer(id: &str, input: &Value) -> Option<f64> {
         ("ct_predict_energy", _) => {
             let done: Vec<Epoch> =
                 numbers("epoch_energy_it_kwh").iter().map(|kwh| epoch(kwh * 3.6e6, 1.0)).collect();
-            let told = forecast(&done, number("epochs") as usize)?;
+            let seen = forecast(&done, number("epochs") as usize)?;
             let facility = Facility::new(number("pue"), 0.0).unwrap();
-            Impact::of(told.energy, facility, None).energy.kilowatt_hours().0
+            Impact::of(seen.energy, facility, None).energy.kilowatt_hours().0
         }
         ("ct_predict_time", _) => {
             let done: Vec<Epoch> = numbers("epoch_times_s").iter().map(|seconds| epoch(1.0, *seconds)).collect();
@@ -169,13 +169,13 @@ fn grams(input: &Value) -> Option<f64> {
         Some(_) => (None, text("region")),
         None => (text("region"), None),
     };
-    let place = Place::find(text("iso3"), region, text("provider"), cloud_region).ok()?;
+    let place = Location::find(text("iso3"), region, text("provider"), cloud_region).ok()?;
     let known =
         chain::Known { given: input["forced_g_per_kwh"].as_f64().map(GramsPerKwh), ..chain::Known::default() };
     Some(chain::intensity(&known, &place)?.grams(KilowattHours(input["energy_kwh"].as_f64().unwrap())).0)
 }
 
-/// What a counter says between two readings; none when nobody can know.
+/// What a counter says between two readings; none when it cannot be known.
 fn counted(input: &Value) -> Option<Joules> {
     let count = |name: &str| input[name].as_f64().map(|count| count as u64);
     let info = SensorInfo {
@@ -205,11 +205,11 @@ fn epoch(joules: f64, seconds: f64) -> Epoch {
 /// What is unknown stays unknown, unless the user allows the mean of the world; and then it says so.
 #[test]
 fn the_mean_of_the_world_is_opt_in() {
-    let place = Place::default();
+    let place = Location::default();
     assert_eq!(chain::intensity(&chain::Known::default(), &place), None);
     let allowed = chain::Known { world_average: true, ..chain::Known::default() };
-    let told = chain::intensity(&allowed, &place).unwrap();
-    assert_eq!((told.value.0, told.zone.as_str(), told.origin.as_str()), (475.0, "world", "world-average"));
+    let known = chain::intensity(&allowed, &place).unwrap();
+    assert_eq!((known.value.0, known.zone.as_str(), known.origin.as_str()), (475.0, "world", "world-average"));
 }
 
 /// Every figure says of which grid and year it is, and who published it.
@@ -218,13 +218,13 @@ fn every_figure_has_a_source() {
     for (country, region) in
         [("ITA", None), ("USA", Some("california")), ("CHN", Some("beijing")), ("SWE", Some("SE3"))]
     {
-        let place = Place::find(Some(country), region, None, None).unwrap();
-        let told = chain::intensity(&chain::Known::default(), &place).unwrap();
-        assert!(told.year.is_some() && !told.source.is_empty() && !told.zone.is_empty(), "{told:?}");
+        let place = Location::find(Some(country), region, None, None).unwrap();
+        let known = chain::intensity(&chain::Known::default(), &place).unwrap();
+        assert!(known.year.is_some() && !known.source.is_empty() && !known.zone.is_empty(), "{known:?}");
     }
     for region in CLOUD_REGIONS.iter() {
-        let place = Place::find(None, None, Some(&region.provider), Some(&region.region)).unwrap();
-        let told = chain::intensity(&chain::Known::default(), &place).unwrap();
-        assert!(told.year.is_some() && !told.source.is_empty() && !told.zone.is_empty(), "{told:?}");
+        let place = Location::find(None, None, Some(&region.provider), Some(&region.region)).unwrap();
+        let known = chain::intensity(&chain::Known::default(), &place).unwrap();
+        assert!(known.year.is_some() && !known.source.is_empty() && !known.zone.is_empty(), "{known:?}");
     }
 }

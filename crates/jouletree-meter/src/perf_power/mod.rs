@@ -35,7 +35,7 @@ const STEP: f64 = 61.035;
 /// Every counter of energy among the performance events, usable or not.
 ///
 /// Whether a counter moves is not looked at: that is what [`crate::Probe`] is for. Virtual machines show counters that
-/// open and stand at zero for ever.
+/// open and stay at zero for ever.
 pub fn discover(roots: &Roots) -> Vec<Found> {
     let Ok(pmu) = PowerPmu::open(roots) else { return Vec::new() };
     let sys = roots.sys.join("devices/system/cpu");

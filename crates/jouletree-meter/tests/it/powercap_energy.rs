@@ -50,17 +50,17 @@ fn segment() -> impl Strategy<Value = String> {
 
 /// What happens between two looks at the counter.
 #[derive(Debug, Clone)]
-enum Look {
+enum CounterRead {
     After(Duration),
     Lost(Duration),
 }
 
-fn look() -> impl Strategy<Value = Look> {
+fn look() -> impl Strategy<Value = CounterRead> {
     prop_oneof![
-        8 => (1_u64..200_000).prop_map(|us| Look::After(Duration::from_micros(us))),
-        1 => (1_u64..60).prop_map(|seconds| Look::After(Duration::from_secs(seconds))),
-        1 => (130_u64..300).prop_map(|seconds| Look::After(Duration::from_secs(seconds))),
-        1 => (1_u64..5000).prop_map(|ms| Look::Lost(Duration::from_millis(ms))),
+        8 => (1_u64..200_000).prop_map(|us| CounterRead::After(Duration::from_micros(us))),
+        1 => (1_u64..60).prop_map(|seconds| CounterRead::After(Duration::from_secs(seconds))),
+        1 => (130_u64..300).prop_map(|seconds| CounterRead::After(Duration::from_secs(seconds))),
+        1 => (1_u64..5000).prop_map(|ms| CounterRead::Lost(Duration::from_millis(ms))),
     ]
 }
 
@@ -88,8 +88,8 @@ proptest! {
         let (mut in_gaps, mut stretches) = (0.0, 1.0);
         for look in &looks {
             let from = machine.fake.now();
-            let (Look::After(time) | Look::Lost(time)) = look;
-            let is_lost = matches!(look, Look::Lost(_));
+            let (CounterRead::After(time) | CounterRead::Lost(time)) = look;
+            let is_lost = matches!(look, CounterRead::Lost(_));
             if is_lost {
                 counter.lose();
             }

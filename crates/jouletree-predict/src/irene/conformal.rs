@@ -12,7 +12,7 @@ use super::tree::Level;
 /// The share of nodes that an interval should hold.
 pub(crate) const COVERAGE: f64 = PREDICTION_LEVEL as f64 / 100.0;
 
-/// Relative half-widths per level; `None` where there was too little to tell.
+/// Relative half-widths per level; `None` where there was too little data.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct LevelQuantiles {
     leaf: Option<f64>,

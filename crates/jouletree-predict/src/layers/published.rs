@@ -90,7 +90,7 @@ fn cross_validated(train: &[&MeasuredLayer]) -> Option<f64> {
     let mut scores = Vec::new();
     let (each, more) = (train.len() / FOLDS, train.len() % FOLDS);
     for fold in 0..FOLDS {
-        // The first folds have one row more, where rows cannot be parted evenly.
+        // The first folds have one row more, where rows cannot be split evenly.
         let [start, end] = [fold, fold + 1].map(|fold| fold * each + fold.min(more));
         let kept: Vec<&MeasuredLayer> = [train.get(..start)?, train.get(end..)?].concat();
         let held = predicted(&fit(&kept)?, train.get(start..end)?);

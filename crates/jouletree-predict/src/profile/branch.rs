@@ -14,7 +14,7 @@ pub struct Branch {
     pub name: String,
     /// What kind of module or operator it is.
     pub kind: String,
-    /// How many equal nodes it stands for.
+    /// How many equal nodes it represents.
     pub count: usize,
     /// What they take together, in every pass.
     pub energies: BTreeMap<Pass, Joules>,

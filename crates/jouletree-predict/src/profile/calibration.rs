@@ -24,7 +24,7 @@ pub struct Calibration {
     pub protocol: CalibrationProtocol,
     /// The power of each device while nothing ran.
     pub standby: Vec<Standby>,
-    /// How far from a meter the energies stand.
+    /// The kind of the energies.
     pub kind: Kind,
     /// The models.
     pub trees: Vec<MeasuredTree>,

@@ -38,7 +38,7 @@ pub struct PredictedNode {
     /// Its energy: that of its children and its glue.
     #[serde(rename = "energy_j")]
     pub energy: Joules,
-    /// Where the energy of nine in ten such nodes is; `None` when too little was measured to tell.
+    /// Where the energy of nine in ten such nodes is; `None` when too little was measured for an interval.
     #[serde(rename = "interval_j")]
     pub interval: Option<PredictionInterval>,
     /// Its share of the whole.
@@ -73,7 +73,7 @@ impl Predicted {
     pub(super) fn new(sketch: &Sketch, tree: Tree, pass: Pass, prediction: TreePrediction) -> Predicted {
         let total = prediction.nodes.last().map_or(Joules::ZERO, |root| root.energy);
         let mut depths = vec![0_usize; tree.nodes.len()];
-        // Parents stand behind their children; from the end, each knows its depth when its children ask.
+        // Parents follow their children; from the end, each knows its depth when its children ask.
         for place in (0..tree.nodes.len()).rev() {
             depths[place] = tree.nodes[place].parent.map_or(0, |parent| depths[parent] + 1);
         }

@@ -23,7 +23,7 @@ pub struct Profile {
     version: u32,
     /// The version of the jouletree that wrote it.
     pub jouletree: String,
-    /// How far from a meter the energies stand that it was trained on.
+    /// The kind of the energies that it was trained on.
     pub trained_on_kind: Kind,
     /// The devices.
     pub devices: Vec<DeviceConstants>,
@@ -154,7 +154,7 @@ impl Profile {
             let predictor =
                 TreePredictor::fit(&of_pass).map_err(|error| ProfileError::Training { pass, error })?;
             if !predictor.has_intervals() {
-                let message = "there are too few models and sizes to tell how far predictions of whole models are off: \
+                let message = "there are too few models and sizes to estimate the error of predictions of whole models: \
                                they have no intervals; calibrate more models or sizes";
                 warnings.push(Warning::new(format!("{pass} pass"), message));
             }

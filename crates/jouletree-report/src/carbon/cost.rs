@@ -5,7 +5,7 @@ use jouletree_carbon::formats::Record;
 use jouletree_model::{Joules, Nanos, TimeRange};
 use jouletree_run::MeteredSeries;
 
-/// What a run cost, in the currency of its tariff; none where nobody says what electricity costs.
+/// What a run cost, in the currency of its tariff; none where the tariff is not set.
 ///
 /// Its energy is spread over its time as its power was, or evenly where that is not known.
 pub fn cost(record: &Record, power: Option<&[MeteredSeries]>) -> Option<f64> {

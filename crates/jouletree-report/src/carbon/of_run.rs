@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use jouletree_carbon::formats::codecarbon::Utilization;
-use jouletree_carbon::formats::{Machine, Part, Parts, Record};
+use jouletree_carbon::formats::{ClassEnergy, Machine, Parts, Record};
 use jouletree_carbon::settings::{Key, Settings};
 use jouletree_carbon::{Context, Embodied, memory};
 use jouletree_model::{DeviceClass, DeviceEnergy, Grams, Joules, Kind, Nanos, Warning};
@@ -60,7 +60,7 @@ pub fn record(
     Ok(Counted { run_id: run_id(run, start), start, end, parts, scope, machine }.record(settings, context))
 }
 
-/// What was counted, before it is known what it stands for.
+/// What was counted, before its impact is known.
 pub struct Counted {
     /// The number of the run.
     pub run_id: String,
@@ -104,7 +104,7 @@ fn run_id(run: &RunFolder, start: Nanos) -> String {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, about.as_bytes()).to_string()
 }
 
-/// When it was, as far as a run tells whose power was not recorded by jouletree: from the first of its power on. A
+/// When it was, as far as it is known of a run whose power was not recorded by jouletree: from the first of its power on. A
 /// prediction has none, and is of the time when it was made.
 fn times_of(run: &RunFolder) -> Result<(Nanos, Nanos), RunError> {
     let manifest = run.manifest();
@@ -120,22 +120,27 @@ fn times_of(run: &RunFolder) -> Result<(Nanos, Nanos), RunError> {
 fn of_recording(recording: &Recording, scope: Scope) -> Parts {
     let devices = recording.balance.iter().filter(|balance| balance.domain.is_none());
     sum(devices.map(|Balance { device, kind, energy, low, high, parts, .. }| {
-        let whole = Part { energy: *energy, low: *low, high: *high, kind: *kind };
+        let whole = ClassEnergy { energy: *energy, low: *low, high: *high, kind: *kind };
         let users = parts.map(|parts| (parts.ours, parts.unknown));
         (device.class(), charged(device.class(), whole, users, scope))
     }))
 }
 
 /// What a device counts for: all of it, or the program's part with the bounds of the whole scaled to it. `users` are the
-/// program's joules and those of times about which nobody can tell.
-pub fn charged(class: DeviceClass, whole: Part, users: Option<(Joules, Joules)>, scope: Scope) -> Part {
+/// program's joules and those of times without a known share.
+pub fn charged(
+    class: DeviceClass,
+    whole: ClassEnergy,
+    users: Option<(Joules, Joules)>,
+    scope: Scope,
+) -> ClassEnergy {
     let (Scope::Tree, Some((ours, unknown))) = (scope, users) else { return whole };
     let part = |joules: Joules| match whole.energy.0 > 0.0 {
         true => (joules.0 / whole.energy.0).min(1.0),
         false => 1.0,
     };
-    Part {
-        // A GPU that does not tell who uses it is taken to work for the program.
+    ClassEnergy {
+        // A GPU whose driver does not report its users is taken to work for the program.
         energy: if class == DeviceClass::Gpu { ours + unknown } else { ours },
         low: Joules(part(ours) * whole.low.0),
         high: Joules(part(ours + unknown) * whole.high.0),
@@ -146,11 +151,11 @@ pub fn charged(class: DeviceClass, whole: Part, users: Option<(Joules, Joules)>,
 /// What was accounted from files, or predicted: the energy of devices, without bounds.
 pub fn of_devices(devices: &[DeviceEnergy]) -> Parts {
     let metered = devices.iter().filter_map(|device| Some((device.device.class(), device.total?, device.kind?)));
-    sum(metered.map(|(class, energy, kind)| (class, Part { energy, low: energy, high: energy, kind })))
+    sum(metered.map(|(class, energy, kind)| (class, ClassEnergy { energy, low: energy, high: energy, kind })))
 }
 
 /// Sums devices by class. A machine counts only where nothing in it is metered.
-pub fn sum(devices: impl Iterator<Item = (DeviceClass, Part)>) -> Parts {
+pub fn sum(devices: impl Iterator<Item = (DeviceClass, ClassEnergy)>) -> Parts {
     let (mut parts, mut machine) = (Parts::default(), None);
     for (class, part) in devices {
         let place = match class {
@@ -159,7 +164,7 @@ pub fn sum(devices: impl Iterator<Item = (DeviceClass, Part)>) -> Parts {
             DeviceClass::Dram => &mut parts.ram,
             DeviceClass::Machine => &mut machine,
         };
-        *place = Some(place.map_or(part, |there: Part| Part {
+        *place = Some(place.map_or(part, |there: ClassEnergy| ClassEnergy {
             energy: there.energy + part.energy,
             low: there.low + part.low,
             high: there.high + part.high,
@@ -200,7 +205,7 @@ pub fn machine(host: &HostFacts) -> Machine {
     }
 }
 
-/// How busy the machine was, in the mean, whoever kept it so: that is what CodeCarbon's columns tell in either mode.
+/// How busy the machine was, in the mean, by all programs: that is what CodeCarbon's columns contain in either mode.
 pub fn utilization(run: &RunFolder) -> Result<Utilization, RunError> {
     let (rows, gpus) = (run.read_resources()?, run.read_gpu_busy()?);
     let used = |row: &Resources| row.memory_used().map(|bytes| bytes as f64);
@@ -219,7 +224,7 @@ pub fn mean(numbers: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
-/// Grams of making the machine that fall to a run, if somebody wants them counted.
+/// Grams of making the machine that fall to a run, if they are to be counted.
 pub fn embodied(record: &Record) -> Option<Grams> {
     let wanted = record.context.embodied?;
     let gpus = u32::try_from(record.machine.gpus.len()).unwrap_or(u32::MAX);

@@ -1,10 +1,10 @@
-//! Everything that runs tell for a card. What they do not tell is left out, never made up.
+//! Everything in runs that a card needs. What they lack is left out, never made up.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jouletree_carbon::formats::{Machine, Record};
 use jouletree_carbon::settings::Settings;
-use jouletree_carbon::{Context, Impact, Intensity, Place};
+use jouletree_carbon::{Context, Impact, Intensity, Location};
 use jouletree_model::{Grams, Joules, KilowattHours, Kind, Warning};
 use jouletree_run::{RunError, RunFolder, Scope, accounted};
 use serde::Serialize;
@@ -14,7 +14,7 @@ use super::arguments::{arguments, differing};
 use super::layers::layers;
 use super::summary::Summary;
 use crate::carbon::{cost, of_run};
-use crate::{PhaseRow, StageRow, Study, Told, stages};
+use crate::{PhaseRow, ProgramEnergy, StageRow, Study, stages};
 
 /// The card of one run, or of the runs of a study.
 #[derive(Debug, Serialize)]
@@ -63,7 +63,7 @@ pub struct RunRow {
     pub carbon: Option<Grams>,
 }
 
-/// What the energy of all runs together stands for.
+/// The impact of the energy of all runs together.
 #[derive(Debug, Serialize)]
 #[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct Carbon {
@@ -153,7 +153,7 @@ pub struct Software {
     pub frameworks: BTreeMap<String, String>,
 }
 
-/// Reads runs and says what they tell.
+/// Reads runs and collects what they contain.
 pub fn gather(
     folders: Vec<RunFolder>,
     settings: &Settings,
@@ -270,7 +270,7 @@ fn phases(folders: &[RunFolder]) -> Result<Vec<PhaseRow>, CardError> {
     let mut sums: Vec<PhaseRow> = Vec::new();
     for folder in folders {
         let program = folder.read_program()?;
-        for row in Told::new(&program, folder.read_power()?).phases() {
+        for row in ProgramEnergy::new(&program, folder.read_power()?).phases() {
             match sums.iter_mut().find(|sum| (&sum.phase, &sum.function) == (&row.phase, &row.function)) {
                 None => sums.push(row),
                 Some(sum) => {
@@ -295,7 +295,7 @@ fn phases(folders: &[RunFolder]) -> Result<Vec<PhaseRow>, CardError> {
     Ok(sums)
 }
 
-/// Stages that programs told, as sums over runs.
+/// Stages that programs marked, as sums over runs.
 fn stage_sums(folders: &[RunFolder]) -> Result<Vec<StageSum>, CardError> {
     let mut sums: Vec<StageSum> = Vec::new();
     for folder in folders {
@@ -393,7 +393,7 @@ fn meters(folders: &[RunFolder]) -> Vec<String> {
 }
 
 /// `Belgium (gcp/europe-west1)`, `California, United States`, `Italy`.
-fn location(place: &Place) -> Option<String> {
+fn location(place: &Location) -> Option<String> {
     let country = place.country().map(|country| country.name.clone());
     let cloud = place.cloud.map(|cloud| match cloud.region {
         Some(region) => region.zone(),

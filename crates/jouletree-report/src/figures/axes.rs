@@ -49,12 +49,12 @@ pub fn honesty(kinds: impl IntoIterator<Item = Option<Kind>>) -> Option<&'static
     }
 }
 
-/// How far from a meter the energy of a device stands.
+/// The kind of the energy of a device.
 pub fn kind_of(study: &Study, device: &Device) -> Option<Kind> {
     study.devices.iter().find(|total| total.device.as_ref() == Some(device)).and_then(|total| total.kind)
 }
 
-/// How far from a meter the energy of operations stands, by device.
+/// The kind of the energy of operations, by device.
 pub fn kinds(study: &Study) -> impl Iterator<Item = Option<Kind>> {
     let charged = study.devices.iter().filter(|total| total.attributed.0 > 0.0);
     charged.map(|total| total.kind)
@@ -70,7 +70,7 @@ pub fn device_name(device: &Device, others: &[&Device]) -> String {
     }
 }
 
-/// Names the colours of passes, from `x` on; tells how much room it took.
+/// Names the colours of passes, from `x` on; returns the width that it took.
 pub fn pass_legend(picture: &mut Picture, x: f64, y: f64, passes: &[Pass], has_letters: bool) -> f64 {
     let mut at = x;
     for pass in passes {

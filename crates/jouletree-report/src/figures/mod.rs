@@ -167,7 +167,7 @@ impl Figures {
     }
 }
 
-/// The root, and below it the largest layer, the largest in that, and so on; those with only one part tell nothing.
+/// The root, and below it the largest layer, the largest in that, and so on; those with only one part add nothing.
 fn chain(root: &EnergyTree, pass: Option<Pass>) -> Vec<&EnergyTree> {
     let mut layers = vec![root];
     let mut at = root;

@@ -10,10 +10,10 @@ use jouletree_model::{Kind, PREDICTION_LEVEL, Pass};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::diagram::{BOX, Diagram, Part};
+use crate::diagram::{BOX, BoxContent, Diagram};
 use crate::parts::parts_by_name;
+use crate::program_energy::{PhaseRow, WindowRow};
 use crate::study::{DeviceTotal, PowerTrack, Ranked, StepView, Study};
-use crate::told::{PhaseRow, WindowRow};
 
 #[derive(Serialize)]
 pub struct Data<'a> {
@@ -263,11 +263,11 @@ impl Drawn {
         let boxes = diagram.places.iter().map(|place| {
             let (x, y) = whole(place.at);
             let stands_for = match place.part {
-                Part::Child(child) => {
+                BoxContent::Child(child) => {
                     node.children.get(child).and_then(|child| number(&child.path)).map_or(-1, i64::from)
                 }
-                Part::Own => -1,
-                Part::Others(from) => {
+                BoxContent::Own => -1,
+                BoxContent::Others(from) => {
                     others = Some(from);
                     -2
                 }

@@ -17,12 +17,12 @@ use jouletree_model::{Footprint, Joules, ModelTree, Program, Trace, Warning};
 use jouletree_run::{MeteredSeries, RunError, RunFolder};
 
 use crate::parts::{PartRow, parts};
+use crate::program_energy::{PhaseRow, ProgramEnergy, WindowRow};
 use crate::reaccounted::{AttributionError, footprint_by};
-use crate::told::{PhaseRow, Told, WindowRow};
 use crate::warnings::warnings;
 
 pub use power::{Moment, PowerTrack, PowerView, StepView};
-pub use provenance::Provenance;
+pub use provenance::{Provenance, program_name};
 pub use spread::Ranked;
 pub use totals::{DeviceTotal, StageTotal};
 
@@ -157,7 +157,7 @@ impl Study {
         let folded: Vec<Tef> = tefs.iter().map(|tef| folding.tef(tef)).collect();
         let (top_energy, top_power) = spread::tops(&folded, TOP);
         let program: &Program = &trace.program;
-        let told = Told::new(program, first.power.to_vec());
+        let told = ProgramEnergy::new(program, first.power.to_vec());
         let footprints: Vec<&Footprint> = known.iter().map(|run| &*run.footprint).collect();
         Study {
             title: provenance::title(first.folder),

@@ -4,7 +4,7 @@ use jouletree_model::{Device, DeviceClass, Footprint, Interval, Joules, Kind, Na
 use jouletree_run::{Balance, Manifest, Recording};
 
 use super::spread::deviation;
-use crate::told::stages as stages_of;
+use crate::program_energy::stages as stages_of;
 
 /// What one device used, or all of them.
 #[derive(Debug, Clone, PartialEq)]

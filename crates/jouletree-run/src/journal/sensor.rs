@@ -4,7 +4,7 @@ use jouletree_model::sampling::{Bounds, Quality, SensorInfo};
 use jouletree_model::{Device, Kind, Microjoules, Nanos, Watts};
 use serde::{Deserialize, Serialize};
 
-/// Times that a file tells are believed up to an hour.
+/// Times in a file are believed up to an hour.
 const LONGEST: i64 = 3_600_000_000_000;
 /// And numbers up to this.
 const LARGEST: f64 = 1e12;
@@ -18,7 +18,7 @@ pub struct SensorRecord {
     pub domain: Option<String>,
     /// Where it was found.
     pub source: String,
-    /// How far from a meter its numbers stand.
+    /// The kind of its numbers.
     pub kind: Kind,
     /// The largest count before it begins again at zero, in microjoules; `None` when it never does.
     pub range_uj: Option<u64>,
@@ -26,7 +26,7 @@ pub struct SensorRecord {
     pub step_uj: f64,
     /// How often the hardware updates it.
     pub period_ns: i64,
-    /// What it cannot exceed; `None` when nobody knows.
+    /// What it cannot exceed; `None` when unknown.
     pub most_w: Option<f64>,
     /// Whether it is read on a thread of its own.
     pub is_slow: bool,

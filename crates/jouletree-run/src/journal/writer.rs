@@ -35,7 +35,7 @@ pub struct JournalWriter {
     flushed: Instant,
     /// Whether something could not be written.
     failed: bool,
-    /// Tells others that the recording goes on.
+    /// Shows other processes that the recording goes on.
     _lock: File,
 }
 
@@ -54,7 +54,7 @@ impl JournalWriter {
         let (gpus, anchors, incidents) =
             (StreamOut::create(run)?, StreamOut::create(run)?, StreamOut::create(run)?);
         let batches = StreamOut::create(run)?;
-        // The header comes last: whoever sees it finds all files.
+        // The header comes last: a reader that sees it finds all files.
         replace_json(&run.join(HEADER), header)?;
         sync_folder(run)?;
         let flushed = Instant::now();
@@ -107,7 +107,7 @@ impl JournalWriter {
         flushed
     }
 
-    /// Ends the recording: the journal becomes tables. When that fails, for want of room on the disk, the journal stays
+    /// Ends the recording: the journal becomes tables. When that fails, for want of disk space, the journal stays
     /// as it is, and whatever opens the folder next tries again.
     pub fn finish(mut self, ending: &Ending, exit: Option<Exit>) -> Result<RunFolder, RunError> {
         let flushed = self.flush().and_then(|()| self.sync());

@@ -1,4 +1,4 @@
-//! Runs come back as they were written, appear whole or not at all, and damage is told rather than believed.
+//! Runs come back as they were written, appear whole or not at all, and damage is reported rather than believed.
 
 use crate::sample;
 

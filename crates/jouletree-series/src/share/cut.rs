@@ -30,7 +30,7 @@ impl Cut {
         }
     }
 
-    /// Cuts increments in the order of time, by what was told of sockets and of GPUs.
+    /// Cuts increments in the order of time, by what was reported for sockets and of GPUs.
     pub fn split(self, increments: &[Increment], sockets: &ShareBook, gpus: &ShareBook) -> Vec<Split> {
         let (book, number) = match self {
             Cut::Socket(number) => (sockets, number),

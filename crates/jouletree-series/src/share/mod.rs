@@ -6,6 +6,6 @@ mod split;
 #[cfg(test)]
 mod split_tests;
 
-pub use book::{ShareBook, Tells};
+pub use book::{ShareBook, ShareReport};
 pub use cut::Cut;
 pub use split::{Increment, Split, split};

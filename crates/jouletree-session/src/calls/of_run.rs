@@ -6,7 +6,7 @@ use std::rc::Rc;
 use anyhow::{Result, bail};
 use jouletree_account::calls::compare::CallEnergy;
 use jouletree_account::calls::fecom::{FecomRule, Stamps, net};
-use jouletree_account::calls::{Meter, NetRule, nested, occupied, quiet, resampled};
+use jouletree_account::calls::{CallMeter, NetRule, nested, occupied, quiet, resampled};
 use jouletree_model::{Call, CallStability, Calls, Device, EnergySeries, Joules, Nanos, TimeRange, united};
 use jouletree_run::fecom::FecomKind;
 use jouletree_run::{MeteredSeries, Resources, RunFolder, Scope, accounted};
@@ -77,7 +77,7 @@ fn add_device(
     let MeteredSeries { device, kind, series, .. } = metered;
     let series = Rc::new(series);
     let rule = NetRule::for_class(device.class());
-    let meter = Meter::new(&series, rule);
+    let meter = CallMeter::new(&series, rule);
     let sampled = resampled(&device, &whole, FECOM_INTERVAL);
     let busy = united(calls.calls().iter().map(|call| call.range));
     let since = series.extent().map_or(Nanos(0), |extent| extent.start);
@@ -144,7 +144,7 @@ fn add_device(
     measured.wholes.push(RunWhole { project: project.into(), device, nested, last_of_name, tails });
 }
 
-/// Until when the tail of a call can be told: the next call; no time at all while another still runs.
+/// Until when the tail of a call can be measured: the next call; no time at all while another still runs.
 fn tail_limit(busy: &[TimeRange], call: &Call) -> Nanos {
     let after = busy.partition_point(|range| range.start <= call.range.end);
     let around = after.checked_sub(1).and_then(|last| busy.get(last));

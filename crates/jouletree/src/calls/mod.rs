@@ -39,7 +39,7 @@ pub fn by_site(run: &RunFolder) -> Result<Page> {
     let mut measured = Measured::new(WindowRule::Exact);
     of_run::add(&mut measured, run, 0, Scope::Tree)?;
     let mut page = sites::page(&sites::rows(&measured), SITES);
-    pages::waits(&measured.rows()).into_iter().for_each(|told| page.words(told));
+    pages::waits(&measured.rows()).into_iter().for_each(|line| page.words(line));
     Ok(page)
 }
 

@@ -66,6 +66,6 @@ fn range_of(measured: &Measured, run: &RunFolder, trace: &Trace, chosen: Option<
     let row = &call.row;
     let number = row.number.map(|number| format!(" #{number}")).unwrap_or_default();
     let site = row.site.as_ref().map(|site| format!(" at {site}")).unwrap_or_default();
-    eprintln!("{}{number}{site}, {}", row.function, range.duration());
+    writeln_stderr!("{}{number}{site}, {}", row.function, range.duration());
     Ok(range)
 }

@@ -1,7 +1,7 @@
 //! `jouletree emissions`: what windows of a program come to, for jouletree's Python package, which asks as other trackers
 //! would compute: one JSON object on standard input, one on standard output, rows in the files that it names.
 //!
-//! Whatever is wrong with settings or files, energy is told: what could not be done is in the warnings.
+//! Whatever is wrong with settings or files, energy is returned: what could not be done is in the warnings.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use jouletree_carbon::formats::codecarbon::{self, Utilization};
-use jouletree_carbon::formats::{Cell, Machine, Mode, Part, Parts, Record, eco2ai, write_row};
+use jouletree_carbon::formats::{Cell, ClassEnergy, Machine, Mode, Parts, Record, eco2ai, write_row};
 use jouletree_carbon::memory;
 use jouletree_carbon::settings::{Key, Layer, Settings, Sources};
 use jouletree_carbon::{Context, Epoch, Equivalents, Factors, Impact, Intensity, forecast};
@@ -60,7 +60,7 @@ struct RunOfProgram {
     epoch: String,
 }
 
-/// A device as the protocol of windows tells it.
+/// A device as the protocol of windows describes it.
 #[derive(Deserialize)]
 struct DeviceRow {
     device: Device,
@@ -70,7 +70,7 @@ struct DeviceRow {
     high_j: f64,
     ours_j: f64,
     unknown_j: f64,
-    /// Where its energy is read, which names a GPU; older packages do not tell.
+    /// Where its energy is read, which names a GPU; older packages do not send it.
     #[serde(default)]
     source: Option<String>,
 }
@@ -256,7 +256,7 @@ fn gpu_name(row: &DeviceRow) -> String {
 fn parts(devices: &[DeviceRow], scope: Scope) -> Parts {
     sum(devices.iter().map(|row| {
         let (energy, low, high) = (Joules(row.energy_j), Joules(row.low_j), Joules(row.high_j));
-        let whole = Part { energy, low, high, kind: row.kind };
+        let whole = ClassEnergy { energy, low, high, kind: row.kind };
         let users = Some((Joules(row.ours_j), Joules(row.unknown_j)));
         (row.device.class(), charged(row.device.class(), whole, users, scope))
     }))
@@ -341,15 +341,15 @@ fn prediction(epochs: &Epochs, record: &Record) -> Option<Prediction> {
         time: Nanos((done.duration_s * 1e9).round() as i64),
     };
     let done: Vec<Epoch> = epochs.done.iter().map(epoch).collect();
-    let told = forecast(&done, epochs.total)?;
-    let impact = Impact::of(told.energy, record.context.facility, record.context.intensity.as_ref());
+    let epochs_to_come = forecast(&done, epochs.total)?;
+    let impact = Impact::of(epochs_to_come.energy, record.context.facility, record.context.intensity.as_ref());
     Some(Prediction {
-        energy_j: told.energy.0,
-        low_j: told.interval.map(|(low, _)| low.0),
-        high_j: told.interval.map(|(_, high)| high.0),
+        energy_j: epochs_to_come.energy.0,
+        low_j: epochs_to_come.interval.map(|(low, _)| low.0),
+        high_j: epochs_to_come.interval.map(|(_, high)| high.0),
         energy_kwh: impact.energy.kilowatt_hours(),
-        duration_s: told.time.seconds(),
+        duration_s: epochs_to_come.time.seconds(),
         carbon_g: impact.carbon,
-        warm_up_epochs: told.warm_up,
+        warm_up_epochs: epochs_to_come.warm_up,
     })
 }

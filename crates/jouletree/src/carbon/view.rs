@@ -32,7 +32,7 @@ Examples:
   jouletree carbon RUN --country FRA --format json | jq '.carbon_g, .intensity'
   jouletree config show                            which place and price hold here, and who says so
 
-Where nobody says where a run was, its carbon is unknown. Nothing is asked over the network unless --online is given.
+Without a location the carbon of a run is unknown. Nothing is asked over the network unless --online is given.
 docs/carbon.md names the tables and their years.";
 
 #[derive(Args)]
@@ -56,9 +56,9 @@ pub struct CarbonCommand {
     pub format: Format,
 }
 
-/// Everything that a run stands for.
+/// The energy of a run and its impact.
 #[derive(Serialize)]
-struct Told {
+struct RunView {
     run_id: String,
     kind: Option<Kind>,
     duration_s: f64,
@@ -116,32 +116,32 @@ pub fn run(arguments: &CarbonCommand) -> Result<Outcome> {
         Err(RunError::OnlyRecorded(_)) => Vec::new(),
         Err(error) => return Err(error.into()),
     };
-    let told = told(&record, cost(&record, Some(&power)), arguments.units, layers, warnings);
+    let view = view(&record, cost(&record, Some(&power)), arguments.units, layers, warnings);
     print(&match (look(arguments.format), arguments.format) {
-        (Some(look), _) => page(&told).written(look),
-        (None, Format::Csv) => tables::csv(&told.layers)?,
-        (None, _) => json::written(&told)?,
+        (Some(look), _) => page(&view).written(look),
+        (None, Format::Csv) => tables::csv(&view.layers)?,
+        (None, _) => json::written(&view)?,
     })?;
-    print_warnings(&told.warnings);
-    if told.carbon_g.is_none() {
-        eprintln!("its carbon is unknown: {WHERE}");
+    print_warnings(&view.warnings);
+    if view.carbon_g.is_none() {
+        writeln_stderr!("its carbon is unknown: {WHERE}");
     }
-    Ok(Outcome { warnings: told.warnings, strict: false })
+    Ok(Outcome { warnings: view.warnings, strict: false })
 }
 
-fn told(
+fn view(
     record: &Record,
     cost: Option<f64>,
     units: Option<f64>,
     layers: Vec<Layer>,
     warnings: Vec<Warning>,
-) -> Told {
+) -> RunView {
     let (impact, context) = (record.impact(), &record.context);
     let (low, high) = record.parts.bounds();
     let of = |energy: Joules| Impact::of(energy, context.facility, context.intensity.as_ref()).carbon;
     let embodied_g = embodied(record);
     let sci_g = units.and_then(|units| sci(impact.carbon?, embodied_g.unwrap_or_default(), units));
-    Told {
+    RunView {
         run_id: record.run_id.clone(),
         kind: record.parts.kind(),
         duration_s: record.seconds(),
@@ -197,50 +197,50 @@ fn layers(tree: &EnergyTree, record: &Record, depth: u16) -> Vec<Layer> {
     rows
 }
 
-fn page(told: &Told) -> Page {
+fn page(view: &RunView) -> Page {
     let mut page = Page::default();
     let mut table = Columns::new(&["of", "amount", "how"]).left(0).left(2);
     let mut row = |name: &str, amount: String, how: String| {
         table.row(vec![Cell::from(name), Cell::from(amount), Cell::from(how).styled(colour::quiet())]);
     };
-    let kind = told.kind.map_or("nothing was metered".to_owned(), |kind| kind.to_string());
-    let is_known = told.low_j < told.high_j;
+    let kind = view.kind.map_or("nothing was metered".to_owned(), |kind| kind.to_string());
+    let is_known = view.low_j < view.high_j;
     let bounds =
-        if is_known { format!(", {} … {}", Joules(told.low_j), Joules(told.high_j)) } else { String::new() };
-    row("computers", kilowatt_hours(told.it_energy_kwh), format!("{kind}{bounds}"));
-    if told.pue != 1.0 {
-        row("data centre", kilowatt_hours(told.energy_kwh), format!("PUE {}", told.pue));
+        if is_known { format!(", {} … {}", Joules(view.low_j), Joules(view.high_j)) } else { String::new() };
+    row("IT equipment", kilowatt_hours(view.it_energy_kwh), format!("{kind}{bounds}"));
+    if view.pue != 1.0 {
+        row("data centre", kilowatt_hours(view.energy_kwh), format!("PUE {}", view.pue));
     }
-    match (&told.intensity, told.carbon_g) {
+    match (&view.intensity, view.carbon_g) {
         (Some(intensity), Some(carbon)) => row("carbon", grams(carbon), intensity.to_string()),
-        _ => row("carbon", "unknown".to_owned(), "nobody said where it ran".to_owned()),
+        _ => row("carbon", "unknown".to_owned(), "location unknown; add --country".to_owned()),
     }
-    if told.wue > 0.0 {
-        row("water", amount(told.water_l, &LITRES), format!("WUE {} L/kWh", told.wue));
+    if view.wue > 0.0 {
+        row("water", amount(view.water_l, &LITRES), format!("WUE {} L/kWh", view.wue));
     }
-    if let Some(embodied) = told.embodied_g {
+    if let Some(embodied) = view.embodied_g {
         row("making the machine", grams(embodied), "its share of time; not in the lines above".to_owned());
     }
-    if let (Some(score), Some(units)) = (told.sci_g, told.units) {
+    if let (Some(score), Some(units)) = (view.sci_g, view.units) {
         row("SCI", grams(score), format!("per unit, of {units}"));
     }
-    if let Some(cost) = told.cost {
+    if let Some(cost) = view.cost {
         row(
             "cost",
-            format!("{} {}", significant(cost), told.currency),
+            format!("{} {}", significant(cost), view.currency),
             "by the tariff, at the local time".to_owned(),
         );
     }
-    for (amount, unit, how) in told.equivalents.iter().flat_map(Equivalents::lines) {
-        row("as much as", format!("{} {unit}", significant(amount)), how.to_owned());
+    for (amount, unit, how) in view.equivalents.iter().flat_map(Equivalents::lines) {
+        row("comparable to", format!("{} {unit}", significant(amount)), how.to_owned());
     }
     page.table(table);
-    if let Some(note) = told.intensity.as_ref().and_then(|intensity| intensity.note.clone()) {
+    if let Some(note) = view.intensity.as_ref().and_then(|intensity| intensity.note.clone()) {
         page.words(Cell::from(format!("note: {note}")).styled(colour::quiet()));
     }
-    if !told.layers.is_empty() {
+    if !view.layers.is_empty() {
         page.title("by layer");
-        page.table(layer_table(&told.layers));
+        page.table(layer_table(&view.layers));
     }
     page
 }

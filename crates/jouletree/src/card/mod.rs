@@ -22,7 +22,7 @@ Examples:
       the runs of a study: means, spread, and what arguments that differ change
   jouletree card RUN --intensity 23 --format json | jq '.co2_eq_emissions'
 
-What runs do not tell, such as accuracy, is not on the card. docs/card.md says where each figure comes from.";
+What runs do not contain, such as accuracy, is not on the card. docs/card.md says where each figure comes from.";
 
 #[derive(Args)]
 pub struct CardArgs {
@@ -70,13 +70,13 @@ pub fn run(arguments: &CardArgs) -> Result<Outcome> {
     }
     print_warnings(&card.warnings);
     if card.carbon.carbon.is_none() {
-        eprintln!("its carbon is unknown, so there is no `co2_eq_emissions`: {WHERE}");
+        writeln_stderr!("its carbon is unknown, so there is no `co2_eq_emissions`: {WHERE}");
     }
     Ok(Outcome { warnings: card.warnings, strict: false })
 }
 
 fn keep(output: &Path, text: &str) -> Result<()> {
     whole::write(output, text.as_bytes())?;
-    eprintln!("jouletree: wrote {}", output.display());
+    writeln_stderr!("jouletree: wrote {}", output.display());
     Ok(())
 }

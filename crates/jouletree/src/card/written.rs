@@ -82,7 +82,7 @@ fn page(card: &Card) -> Page {
     }
     page.title("Hardware and software");
     page.table(facts(card));
-    page.title("What this card does not tell");
+    page.title("What this card does not contain");
     page.words(missing(card));
     page
 }
@@ -115,29 +115,29 @@ fn totals(card: &Card) -> Columns {
     table
 }
 
-/// `445 mJ … 2.06 J`; nothing where nobody knows.
+/// `445 mJ … 2.06 J`; nothing where unknown.
 fn interval(low: f64, high: f64, text: &dyn Fn(f64) -> String) -> String {
     if low < high { format!("{} … {}", text(low), text(high)) } else { String::new() }
 }
 
 fn carbon_table(card: &Card) -> Columns {
-    let told = &card.carbon;
+    let carbon = &card.carbon;
     let mut table = Columns::new(&["line", "amount", "how"]).left(0).left(2);
     let mut row = |line: &str, amount: String, how: String| table.row(vec![line.to_owned(), amount, how]);
     let kind = card.kind.map_or("nothing was metered".to_owned(), |kind| kind.to_string());
-    row("computers", carbon::kilowatt_hours(told.it_energy_kwh), kind);
-    row("data centre", carbon::kilowatt_hours(told.energy_kwh), format!("PUE {}", told.pue));
-    match (&told.intensity, told.carbon) {
+    row("IT equipment", carbon::kilowatt_hours(carbon.it_energy_kwh), kind);
+    row("data centre", carbon::kilowatt_hours(carbon.energy_kwh), format!("PUE {}", carbon.pue));
+    match (&carbon.intensity, carbon.carbon) {
         (Some(intensity), Some(grams)) => row("carbon", carbon::grams(grams), of_intensity(intensity)),
-        _ => row("carbon", "unknown".to_owned(), "nobody said where it ran".to_owned()),
+        _ => row("carbon", "unknown".to_owned(), "location unknown; add --country".to_owned()),
     }
-    if let Some(litres) = told.water_l {
+    if let Some(litres) = carbon.water_l {
         row("water", carbon::litres(litres), "by the data centre’s WUE".to_owned());
     }
-    if let Some(grams) = told.embodied {
+    if let Some(grams) = carbon.embodied {
         row("making the machine", carbon::grams(grams), "its share of time; not in the lines above".to_owned());
     }
-    if let (Some(cost), Some(currency)) = (told.cost, &told.currency) {
+    if let (Some(cost), Some(currency)) = (carbon.cost, &carbon.currency) {
         row(
             "cost",
             format!("{} {currency}", carbon::significant(cost)),
@@ -231,11 +231,11 @@ fn facts(card: &Card) -> Columns {
     table
 }
 
-/// What nobody told, in words.
+/// What the runs lack, in words.
 fn missing(card: &Card) -> String {
     let mut missing = vec!["how good the model is"];
     if card.phases.is_empty() {
-        missing.push("which part was training and which inference (the program told no steps)");
+        missing.push("which part was training and which inference (the program recorded no steps)");
     }
     if card.layers.is_empty() {
         missing.push("which layer used how much (operations were not recorded)");

@@ -81,7 +81,7 @@ pub fn run(arguments: &TrainArgs) -> Result<Outcome> {
         Format::Csv => tables::csv(&prices)?,
         format => page(&prices).written(look(format).unwrap_or(Look::Markdown)),
     })?;
-    eprintln!("jouletree: wrote {}", output.display());
+    writeln_stderr!("jouletree: wrote {}", output.display());
     print_warnings(&tables.warnings);
     Ok(Outcome { warnings: tables.warnings, strict: false })
 }

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use jouletree_carbon::formats::{Cell, Mode, Record, boamps, carbontracker, codecarbon, eco2ai, impact_tracker};
 use jouletree_carbon::sci;
-use jouletree_carbon::settings::Key;
+use jouletree_carbon::settings::{Key, Layer, Settings};
 use jouletree_model::{DeviceClass, Kind, Nanos, TimeRange, Warning};
 use jouletree_run::{MeteredSeries, Resources, RunFolder, Scope, accounted};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ const SAMPLE: Nanos = Nanos(1_000_000_000);
 
 /// Writes what a tracker would have written of this run.
 pub fn run(tracker: Tracker, run: &RunFolder, arguments: &ExportArgs) -> Result<Outcome> {
-    let settings = arguments.carbon.settings()?;
+    let settings = settings(run, arguments)?;
     let mut warnings = Vec::new();
     let record = of_run::record(run, &settings, arguments.carbon.context()?, &mut warnings)?;
     let power = run.read_power()?;
@@ -38,6 +38,12 @@ pub fn run(tracker: Tracker, run: &RunFolder, arguments: &ExportArgs) -> Result<
     let output = arguments.output.as_deref();
     match tracker {
         Tracker::CodeCarbon => {
+            if record.context.intensity.is_none() {
+                bail!(
+                    "a row of emissions.csv needs the carbon intensity: {}; or --allow-world-average",
+                    carbon::WHERE
+                );
+            }
             let path = output.map_or_else(|| carbon::emissions_csv(&settings), Path::to_owned);
             let row = codecarbon::row(&record, of_run::utilization(run)?);
             if let Some(path) = add_row(&path, &row, "run_id", &mut warnings)? {
@@ -68,6 +74,18 @@ pub fn run(tracker: Tracker, run: &RunFolder, arguments: &ExportArgs) -> Result<
     Ok(Outcome { warnings, strict: false })
 }
 
+/// The settings; a project without a name has that of the program, so that tables keep programs apart.
+fn settings(run: &RunFolder, arguments: &ExportArgs) -> Result<Settings> {
+    let mut settings = arguments.carbon.settings()?;
+    if let Some(name) = &arguments.project_name {
+        settings.set(Key::Project, name.as_str(), Layer::Flag("--project-name".to_owned()));
+    } else if settings.value(Key::Project).is_none_or(|value| value.layer == Layer::Default) {
+        let name = jouletree_report::program_name(run).unwrap_or_else(|| name_of(&arguments.run));
+        settings.set(Key::Project, name, Layer::Default);
+    }
+    Ok(settings)
+}
+
 /// Adds a row to a table, or prints it below its columns; says where it went.
 fn add_row(
     path: &Path,
@@ -89,7 +107,7 @@ fn add_row(
         print_warnings(warnings);
     }
     let written = written.context("the row was not written")?;
-    eprintln!("one row in {}", written.display());
+    writeln_stderr!("one row in {}", written.display());
     Ok(Some(written))
 }
 

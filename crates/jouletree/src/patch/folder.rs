@@ -83,7 +83,7 @@ fn patches(
         let one =
             patched.remove(root.join(file).as_path()).context("no file").map_err(|error| error.to_string())?;
         let patch = one.patch.map_err(|error| located(&path, &error))?;
-        patch.notes.iter().for_each(|note| eprintln!("note: {}: {note}", path.display()));
+        patch.notes.iter().for_each(|note| writeln_stderr!("note: {}: {note}", path.display()));
         listing.add(&file.to_string_lossy(), &patch);
         Ok(patch.applied(one.source))
     })
@@ -111,7 +111,7 @@ fn originals(from: &Path, files: &[PathBuf]) -> Result<Vec<Option<Vec<u8>>>> {
     })
 }
 
-/// Changes every script and notebook, or tells of all that cannot be changed.
+/// Changes every script and notebook, or reports all that cannot be changed.
 fn each(
     files: &[PathBuf],
     mut change: impl FnMut(&Path) -> Result<Vec<u8>, String>,
@@ -136,7 +136,7 @@ fn each(
         [] => Ok(contents),
         [only] => bail!("{only}"),
         [first, rest @ ..] => {
-            rest.iter().take(MOST_ERRORS).for_each(|error| eprintln!("error: {error}"));
+            rest.iter().take(MOST_ERRORS).for_each(|error| writeln_stderr!("error: {error}"));
             bail!("{first} (and {} more; nothing was written)", rest.len())
         }
     }
@@ -155,13 +155,13 @@ fn collect(root: &Path, inside: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
         let path = entry.path();
         if kind.is_dir() {
             match skipped(&path) {
-                Some(why) => eprintln!("note: {}: left out: {why}", path.display()),
+                Some(why) => writeln_stderr!("note: {}: left out: {why}", path.display()),
                 None => collect(root, &name, files)?,
             }
         } else if kind.is_file() || path.is_file() {
             files.push(name);
         } else {
-            eprintln!("note: {}: left out: not a file", path.display());
+            writeln_stderr!("note: {}: left out: not a file", path.display());
         }
     }
     Ok(())

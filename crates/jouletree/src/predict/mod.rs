@@ -162,7 +162,7 @@ fn keep(output: &std::path::Path, footprint: &Footprint) -> Result<()> {
         Accounting { command: std::env::args().collect(), origin: Origin::Predicted, ..Accounting::default() };
     let run = RunFolder::create(output, &RunContents { accounting, trace: &trace, power: &[], footprint })?;
     report::write_for(&run, footprint, &[], &trace)?;
-    eprintln!("jouletree: kept in {}", output.display());
+    writeln_stderr!("jouletree: kept in {}", output.display());
     Ok(())
 }
 

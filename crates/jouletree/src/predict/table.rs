@@ -29,7 +29,7 @@ pub fn page(
     } else {
         format!("{} samples", first.batch)
     };
-    let bounds = total.interval.map_or_else(String::new, |interval| format!(", {interval} nine times in ten"));
+    let bounds = total.interval.map_or_else(String::new, |interval| format!(", 90 % interval {interval}"));
     page.words(Cell::from(format!("{}, {size}: {what} takes {}{bounds}", first.model, total.energy)));
     page.words(numbers::kind_cell(Some(Kind::Predicted)));
     page.words(Cell::from(trained_on(profile)).styled(colour::quiet()));
@@ -98,7 +98,7 @@ struct Drawing {
 fn tree_table(tree: &Branch, whole: Joules, depth: u16, smallest: f64, optimizer: Option<Joules>) -> Columns {
     let header =
         ["node", "kind", "energy", prediction_level(), "share", "", "forward", "backward", "glue", "basis"];
-    let table = Columns::new(&header).left(1).left(5).left(9).shorten(0, Keep::Start).parted(3, '…');
+    let table = Columns::new(&header).left(1).left(5).left(9).shorten(0, Keep::Start).split_at(3, '…');
     let table = table.optional(&[9, 8, 1]).optional_together(&[6, 7]).optional(&[3, 5]);
     let has_passes = tree.energies.len() > 1;
     let mut hidden = Vec::new();

@@ -123,8 +123,8 @@ fn recorded(result: &Value, keys: &mut BTreeMap<String, BTreeSet<String>>) {
     }
 }
 
-/// The keys of what a program tells.
-fn told(run_folder: &str, keys: &mut BTreeMap<String, BTreeSet<String>>) {
+/// The keys of what a program records.
+fn program_keys(run_folder: &str, keys: &mut BTreeMap<String, BTreeSet<String>>) {
     let program = "import time\nfrom jouletree import _session\nsession = _session.current()\nsession.stage('one')\n\
                    t = time.time_ns()\ntime.sleep(0.2)\nu = time.time_ns()\nsession.ran_step(1, t, u, 'train', True, 8)\n\
                    session.ran_window('eval', t, u, 'window', 1)\n";
@@ -139,7 +139,7 @@ fn told(run_folder: &str, keys: &mut BTreeMap<String, BTreeSet<String>>) {
     }
 }
 
-/// The keys of what is told of calls.
+/// The keys of what is recorded of calls.
 fn called(run_folder: &str, keys: &mut BTreeMap<String, BTreeSet<String>>) {
     called::called_run(run_folder.as_ref());
     for (kind, by) in [
@@ -270,7 +270,7 @@ fn predicted_by_profile(files: &Files, keys: &mut BTreeMap<String, BTreeSet<Stri
     }
 }
 
-/// The keys of what energy stands for, of settings and of what is seen of a machine.
+/// The keys of the impact of energy, of settings and of what is seen of a machine.
 fn in_grams(files: &Files, keys: &mut BTreeMap<String, BTreeSet<String>>) {
     let mut note = |kind: &str, object: &Value| {
         let fields = object.as_object().expect("an object").keys().cloned();
@@ -392,7 +392,7 @@ fn every_field_is_documented_and_there() {
     let run_folder = files.path("recorded");
     recordings::record(run_folder.as_ref(), 1, 8);
     recorded(&run(["show", &run_folder, "--format", "json"]).json(), &mut keys);
-    told(&files.path("told"), &mut keys);
+    program_keys(&files.path("told"), &mut keys);
     patched(&files, &mut keys);
     called(&files.path("called"), &mut keys);
     live().iter().for_each(|line| watched(line, &mut keys));

@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
+mod arrows;
 mod bad_input;
 mod calibrated;
 mod called;
@@ -22,6 +23,7 @@ mod golden;
 mod impact;
 mod json_doc;
 mod live;
+mod logging;
 mod patch;
 mod predict;
 mod predictor;

@@ -21,9 +21,9 @@ impl Trained {
         let folder = TempDir::new().expect("a folder");
         fs::write(folder.path().join("calibration.json"), calibration().to_string()).expect("a file");
         let trained = Trained { folder };
-        let told = run(["train", &trained.path("."), "-o", &trained.path("profile.json")]);
-        assert!(told.stderr.contains("it rained"), "{}", told.stderr);
-        let text = told.ok();
+        let answer = run(["train", &trained.path("."), "-o", &trained.path("profile.json")]);
+        assert!(answer.stderr.contains("it rained"), "{}", answer.stderr);
+        let text = answer.ok();
         assert!(text.contains("narrow") && text.contains("7.500 W at standby"), "{text}");
         trained
     }
@@ -136,9 +136,9 @@ fn kept_intervals(kept: &str, predicted: &Value) {
 fn models_that_are_built_in_are_predicted_too() {
     let trained = Trained::new();
     let profile = trained.path("profile.json");
-    let told = run(["predict", "bert", "--batch", "2", "--seq", "16", "--layers", "2", "--profile", &profile]);
-    assert!(told.stderr.contains("`embedding` was never measured"), "{}", told.stderr);
-    assert!(told.ok().contains("layer.0 … layer.1"));
+    let answer = run(["predict", "bert", "--batch", "2", "--seq", "16", "--layers", "2", "--profile", &profile]);
+    assert!(answer.stderr.contains("`embedding` was never measured"), "{}", answer.stderr);
+    assert!(answer.ok().contains("layer.0 … layer.1"));
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn what_cannot_be_done_is_said_with_a_remedy() {
     future["version"] = json!(9);
     let mut empty = calibration();
     empty["trees"] = json!([]);
-    for (name, text, told) in [
+    for (name, text, answer) in [
         ("nothing", String::new(), "calibrate again"),
         ("negative", negative.to_string(), "block.0/dense"),
         ("future", future.to_string(), "version 9"),
@@ -165,7 +165,7 @@ fn what_cannot_be_done_is_said_with_a_remedy() {
     ] {
         let folder = broken(name, &text);
         let ran = run(["train".as_ref(), folder.as_os_str(), "-o".as_ref(), trained.path("new.json").as_ref()]);
-        assert!(ran.code == 1 && ran.stderr.contains(told), "{name}: {}", ran.stderr);
+        assert!(ran.code == 1 && ran.stderr.contains(answer), "{name}: {}", ran.stderr);
         assert!(!Path::new(&trained.path("new.json")).exists());
     }
     let precious = trained.path("thesis.json");
