@@ -418,7 +418,7 @@ fn power_alone_has_a_timeline_and_no_footprint() {
         .read_power()
         .expect("power")
         .iter()
-        .filter(|series| series.domain.is_none())
+        .filter(|series| series.is_whole())
         .map(|series| (series.device.to_string(), series.series.total().0))
         .collect();
     assert!(measured.len() > 2);
