@@ -122,7 +122,7 @@ fn samples(record: &Record, power: &[MeteredSeries], resources: &[Resources]) ->
     let (whole, ours) = (accounted(power.to_vec(), Scope::Device), accounted(power.to_vec(), Scope::Tree));
     let kind = record.parts.kind().unwrap_or(Kind::Estimated);
     let watts = |series: &[MeteredSeries], range: TimeRange, is_gpu: bool| -> f64 {
-        let chosen = series.iter().filter(|metered| metered.domain.is_none() && of_class(metered, is_gpu));
+        let chosen = series.iter().filter(|metered| metered.is_whole() && of_class(metered, is_gpu));
         let joules = chosen.flat_map(|metered| metered.series.spans_within(range));
         // The sum of nothing is minus zero.
         let joules =
