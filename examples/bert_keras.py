@@ -27,7 +27,7 @@ try:
 except ImportError:
 
     def begin_stage(name: str) -> None:
-        """Nobody measures."""
+        """Without a recorder there is no energy."""
 
 
 class SelfAttention(layers.Layer):

@@ -27,7 +27,7 @@ try:
 except ImportError:  # the program runs without jouletree as well
 
     def begin_stage(name: str) -> None:
-        """Nobody measures."""
+        """Without a recorder there is no energy."""
 
 
 STAGES = ("pre-training", "fine-tuning", "prediction")
@@ -130,7 +130,7 @@ def self_attention(x, mask, options, training: bool):
 
 
 def pooler(x, options):
-    """The first token's vector stands for its sequence."""
+    """The first token's vector represents its sequence."""
     with v1.variable_scope("pooler"):
         first = tf.reshape(x, [options.batch, options.seq, options.hidden])[:, 0, :]
         return dense(first, options.hidden, "dense", tf.tanh)

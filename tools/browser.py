@@ -147,7 +147,7 @@ def get() -> str:
     place().mkdir(parents=True, exist_ok=True)
     with open(place() / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        # Somebody else may have got it while this one waited.
+        # Another process may have fetched it while this one waited.
         command = on_the_path() or unpacked()
         if not command:
             by_root = os.geteuid() == 0

@@ -49,7 +49,7 @@ def symbols(file: pathlib.Path, which: str) -> list[tuple[str, str]]:
 
 
 def body(function: str) -> str:
-    # Whoever turns an error into text follows the pointer.
+    # A caller that turns an error into text follows the pointer.
     if re.search(r"Get(Error|Status)(String|Name)$", function):
         return f'const char* {function}(void) {{ return "there is no CUDA device"; }}'
     return f"int {function}(void) {{ return {NO_DEVICE}; }}"

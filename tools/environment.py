@@ -48,7 +48,7 @@ def place_of(name: str) -> pathlib.Path:
 
 
 def install(python: pathlib.Path, *arguments: str) -> None:
-    # Whoever waits at a terminal sees what is fetched; a log needs none of it.
+    # A user at a terminal sees what is fetched; a log needs none of it.
     talk = [] if sys.stderr.isatty() else ["--quiet"]
     words = [python, "-m", "pip", "install", *talk, "--disable-pip-version-check", *arguments]
     subprocess.run(words, check=True, stdout=sys.stderr)
@@ -82,7 +82,7 @@ def main() -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         with open(f"{place}.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            # Somebody else may have made it while this one waited.
+            # Another process may have made it while this one waited.
             if not (place / "ready").is_file():
                 make(arguments.name, place)
     print(place / "bin" / "python")

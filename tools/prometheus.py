@@ -72,7 +72,7 @@ def get() -> pathlib.Path:
     place().mkdir(parents=True, exist_ok=True)
     with open(place() / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        # Somebody else may have got it while this one waited.
+        # Another process may have fetched it while this one waited.
         if folder := unpacked():
             return folder
         say("downloading Debian's prometheus (about 20 MB, once) ...")

@@ -11,7 +11,7 @@ layers of the same number and kind with H = 64 and one sentence, where it is not
 step of BERT-base-like layers (H = 768). To that comes what the monitor takes while such steps run, as its part of all
 processors. Figures are means over rounds with a 95 % interval from a bootstrap. The row `none` compares the two programs
 without jouletree: what it is away from nothing is the error of the method. TensorFlow's own `ProfilerHook`, with its
-files, takes part, too. What the clock says of the large steps directly stands beside it.
+files, takes part, too. What the clock says of the large steps directly is beside it.
 
     make bench-overhead
     make bench-overhead BENCH='--rounds 200 --only torch'
@@ -142,7 +142,7 @@ class Mean:
         means = sorted(statistics.fmean(dice.choices(figures, k=len(figures))) for _ in range(4000))
         self.mean, self.low, self.high = statistics.fmean(figures), means[100], means[-101]
 
-    def told(self, factor: float, unit: str) -> str:
+    def shown(self, factor: float, unit: str) -> str:
         low, high = factor * self.low, factor * self.high
         return f"{factor * self.mean:+.2f} {unit} ({low:+.2f} … {high:+.2f})"
 
@@ -165,8 +165,8 @@ def main() -> None:
             added = Mean([each[level].cpu - each[PLAIN].cpu for each in small])
             monitor = statistics.median(each[level].monitor / os.cpu_count() for each in large)
             clock = Mean([each[level].wall / each[PLAIN].wall - 1 for each in large])
-            row = [name, level, added.told(1e3, "ms"), f"{1e3 * monitor:.2f} ms", f"{1e3 * step:.0f} ms"]
-            row += [f"{100 * (added.mean + monitor) / step:+.2f} %", f"{most} %" if most else "", clock.told(100, "%")]
+            row = [name, level, added.shown(1e3, "ms"), f"{1e3 * monitor:.2f} ms", f"{1e3 * step:.0f} ms"]
+            row += [f"{100 * (added.mean + monitor) / step:+.2f} %", f"{most} %" if most else "", clock.shown(100, "%")]
             print(f"| {' | '.join(row)} |", flush=True)
 
 

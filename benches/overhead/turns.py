@@ -1,4 +1,4 @@
-"""A program's side of taking turns: it waits until it is let go for some steps, and tells when it has taken them."""
+"""A program's side of taking turns: it waits until it is let go for some steps, and reports when it has taken them."""
 
 import json
 import time

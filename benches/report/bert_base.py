@@ -131,7 +131,7 @@ def write_timeline(out, start, runs):
     out.write("\n    ]\n}")
 
 
-def make(folder, steps, seed, tell=lambda text: None):
+def make(folder, steps, seed, report=lambda text: None):
     """Writes traces and power into `folder`; returns how many operations ran."""
     tensorflow.resize(**BASE)
     graph = tensorflow.training_step()
@@ -147,7 +147,7 @@ def make(folder, steps, seed, tell=lambda text: None):
             meter.step(start, runs)
             start += max(run.end for run in runs) + BETWEEN_STEPS_US
             events += len(runs)
-            tell(f"step {step} of {steps}")
+            report(f"step {step} of {steps}")
         meter.advance(start + MARGIN_US)
     return events
 
@@ -160,11 +160,11 @@ def main():
     arguments = parser.parse_args()
     began = time.monotonic()
 
-    def tell(text):
+    def report(text):
         if sys.stderr.isatty():
             print(f"\r{text} ", end="", file=sys.stderr, flush=True)
 
-    events = make(arguments.folder, arguments.steps, arguments.seed, tell)
+    events = make(arguments.folder, arguments.steps, arguments.seed, report)
     size = sum(file.stat().st_size for file in (arguments.folder / "traces").iterdir())
     took = time.monotonic() - began
     print(f"{arguments.folder}: {size / 1e6:.0f} MB, {events} operations, made in {took:.0f} s")

@@ -143,7 +143,7 @@ fn memory_per_event(events: usize) -> Figure {
         format!("; resident memory grew by {:.2} for each of them", growth as f64 / lane.events().len() as f64)
     });
     Figure {
-        what: "memory, an event at rest in its lane".to_owned(),
+        what: "memory, a stored event in its lane".to_owned(),
         value: own as f64,
         decimals: 0,
         unit: "bytes",

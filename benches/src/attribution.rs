@@ -63,7 +63,11 @@ fn accuracy(scenario: &Scenario, seeds: u64) -> Result<[Figure; 3]> {
             found.by_layer,
             2,
             Target::AtMost(1.1 * by_layer),
-            format!("equal shares {:.1}; intervals of layers hold {:.0} %", equal.by_layer, 100.0 * found.held_layers),
+            format!(
+                "equal shares {:.1}; intervals of layers hold {:.0} %",
+                equal.by_layer,
+                100.0 * found.held_layers
+            ),
         ),
         figure(
             "intervals of 90 % that hold",

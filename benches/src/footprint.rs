@@ -44,7 +44,7 @@ pub fn footprint_of_trace(path: &Path, power: &Power) -> Result<(Footprint, Tef)
 /// How much of the measured energy is missing or too much, relative to it; the worst of all devices.
 pub fn conservation_error(footprint: &Footprint) -> f64 {
     let errors = footprint.devices.iter().filter_map(|device| {
-        let measured = device.measured?.0;
+        let measured = device.total?.0;
         Some((device.attributed.0 + device.unattributed.0 - measured).abs() / measured)
     });
     errors.fold(0.0, f64::max)

@@ -152,7 +152,7 @@ fn development_data() -> PathBuf {
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data"), PathBuf::from)
 }
 
-/// How many processes wanted a processor in the last minute, where the system tells.
+/// How many processes wanted a processor in the last minute, where the system reports it.
 fn load_average() -> Option<String> {
     let averages = std::fs::read_to_string("/proc/loadavg").ok()?;
     let processors = std::thread::available_parallelism().ok()?;

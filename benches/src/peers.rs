@@ -77,7 +77,7 @@ impl Peers {
             command.arg("--hta");
         }
         let output = command.output().with_context(|| format!("cannot run {}", python.display()))?;
-        ensure!(output.status.success(), "the peers at `{task}` failed; their message stands above");
+        ensure!(output.status.success(), "the peers at `{task}` failed; their message is above");
         let mut peers = Vec::new();
         for line in String::from_utf8(output.stdout)?.lines() {
             let line: Line = serde_json::from_str(line).with_context(|| format!("peers.py printed `{line}`"))?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use jouletree_account::{Metered, Semantics, account};
 use jouletree_model::{Device, DeviceClass, Footprint, Kind, Op, OpTable, Pass, Trace};
-use jouletree_run::{Accounting, MeteredSeries, RunContents, RunFolder};
+use jouletree_run::{Accounting, MeteredSeries, RunContents, RunFolder, Scope};
 
 use crate::Setup;
 use crate::alignment::pool;
@@ -66,7 +66,7 @@ pub fn write_run(path: &Path, setup: &Setup) -> Result<usize> {
         let device = Device::new(DeviceClass::Gpu, index as u32);
         trace.device_index(&device);
         trace.lanes.extend(lanes);
-        power.push(MeteredSeries { device, domain: None, kind: Kind::Measured, series });
+        power.push(MeteredSeries { device, domain: None, scope: Scope::Device, kind: Kind::Measured, series });
     }
     let footprint = account(&trace, &metered(&power), Semantics::Exact)?;
     let contents =

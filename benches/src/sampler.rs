@@ -1,9 +1,9 @@
 //! What sampling costs and how well it keeps time: the whole station on eight zones and a process tree, beside a loop
-//! that opens, reads and closes, and beside one that only wakes up. The zones are files of a fake tree that stand still,
+//! that opens, reads and closes, and beside one that only wakes up. The zones are files of a fake tree that do not change,
 //! so that the cost of reading a register is not in these figures.
 //!
 //! Each is measured in a process of its own, by its processor time. The machine is kept busy meanwhile, as a training
-//! does: a processor that has to be woken from its sleep for every reading costs more, which the details tell.
+//! does: a processor that has to be woken from its sleep for every reading costs more, which the details show.
 
 pub mod probe;
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a tracker costs the program that uses it: import, first start, stop, memory; CodeCarbon and its stand-in.
 
-Each is measured in programs of its own, taking turns; the least is told, as what else the machine does only adds.
+Each is measured in programs of its own, taking turns; the least is shown, as what else the machine does only adds.
 
     JOULETREE_BINARY=… $(tools/environment.py trackers) benches/trackers/trackers.py [--rounds 7]
 """
@@ -37,12 +37,12 @@ def start():
     tracker.start()
 
 before = mebibytes()
-told = {{"import (ms)": 1000 * seconds(load), "import (MiB)": mebibytes() - before}}
-told["start (ms)"] = 1000 * seconds(start)
+costs = {{"import (ms)": 1000 * seconds(load), "import (MiB)": mebibytes() - before}}
+costs["start (ms)"] = 1000 * seconds(start)
 time.sleep(1)
-told["stop (ms)"] = 1000 * seconds(tracker.stop)
-told["all (MiB)"] = mebibytes() - before
-print(json.dumps(told))
+costs["stop (ms)"] = 1000 * seconds(tracker.stop)
+costs["all (MiB)"] = mebibytes() - before
+print(json.dumps(costs))
 """
 
 

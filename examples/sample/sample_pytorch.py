@@ -32,7 +32,7 @@ class Micros(int):
 
 @dataclass
 class Thread:
-    """A host thread: where it stands in time and which operators it is inside of."""
+    """A host thread: its current time and which operators it is inside of."""
 
     tid: int
     now: int = 0

@@ -16,7 +16,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
         environment: Vec::new(),
     };
     let (mut settings, _) = sources.read();
-    // Nobody is asked over the network here.
+    // No request is made here.
     settings.set(Key::Online, "false", Layer::Flag("--online".to_owned()));
     if let Ok(text) = std::str::from_utf8(data) {
         let mut values = text.split('\n');
@@ -27,6 +27,6 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let Ok(context) = Context::resolve(&settings, None) else { return };
     assert!(context.facility.pue >= 1.0 && context.facility.wue >= 0.0);
     if let Some(intensity) = context.intensity {
-        assert!(intensity.g_per_kwh.is_finite() && intensity.g_per_kwh >= 0.0, "{intensity:?}");
+        assert!(intensity.value.0.is_finite() && intensity.value.0 >= 0.0, "{intensity:?}");
     }
 });

@@ -2,7 +2,7 @@
 #![no_main]
 
 use jouletree_account::calls::fecom::{FecomRule, Stamps, net};
-use jouletree_account::calls::{Meter, NetRule, quiet, series_of};
+use jouletree_account::calls::{CallMeter, NetRule, quiet, series_of};
 use jouletree_model::TimeRange;
 use jouletree_run::fecom::{FecomKind, FecomRecord, read_experiment, read_fecom_rows, read_raw_trace};
 
@@ -30,7 +30,7 @@ fn check(record: &FecomRecord) {
         let since = series.extent().map_or(window.start, |extent| extent.start);
         let rule = NetRule::for_class(sampled.device.class());
         let quiet = quiet(&[], since, window.start, rule.baseline);
-        let exact = Meter::new(&series, rule).net(window, &quiet, None);
+        let exact = CallMeter::new(&series, rule).net(window, &quiet, None);
         assert!(exact.standard_error.is_none_or(|error| !(error.0 < 0.0)), "{exact:?}");
     }
 }

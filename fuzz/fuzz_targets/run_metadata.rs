@@ -1,4 +1,4 @@
-//! Run metadata and event files of TensorFlow. The first byte tells what the rest is: a whole file, the operations of a
+//! Run metadata and event files of TensorFlow. The first byte says what the rest is: a whole file, the operations of a
 //! device, or the event in a record of an event file, whose check sums are made right.
 #![no_main]
 

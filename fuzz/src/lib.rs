@@ -36,7 +36,7 @@ fn check(trace: &Trace, semantics: Semantics) {
 
 fn check_balance(footprint: &Footprint) {
     for balance in &footprint.devices {
-        let measured = balance.measured.expect("every device has power");
+        let measured = balance.total.expect("every device has power");
         assert_close(Joules(balance.attributed.0 + balance.unattributed.0), measured, "the balance");
     }
     for charged in &footprint.energies {

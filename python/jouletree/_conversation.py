@@ -1,6 +1,6 @@
 """A conversation with a recorder: lines of JSON over a socket (docs/windows.md).
 
-There is no thread: whoever sends takes what has arrived, and whoever needs an answer waits for it.
+There is no thread: a sender takes what has arrived, and a caller that needs an answer waits for it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 #: How long an answer is waited for.
 _ANSWER = 1.5
-#: How long a program is held up that tells more than the recorder takes.
+#: How long a program is held up that sends more than the recorder takes.
 _SENDING = 1.0
 #: While one thread waits for an answer, another looks for its own this often.
 _SLICE = 0.05
-#: So many answers are kept that nobody has asked for.
+#: So many answers are kept that were not fetched.
 _KEPT = 65536
 
 
@@ -41,7 +41,7 @@ class Recorder:
         self._answers: dict[int, dict[str, Any]] = {}
         self._status: Optional[dict[str, Any]] = None
         self._next = 0
-        #: Why there is nobody any more.
+        #: Why the recorder is gone.
         self.gone: Optional[str] = None
 
     def greet(self, patience: float) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class Recorder:
         return self._answers.pop(number, None)
 
     def rest(self) -> Optional[dict[str, Any]]:
-        """Waits until the machine is at rest, or until the recorder says that it need not be waited for any longer."""
+        """Waits until the machine is stable, or until the recorder says that it need not be waited for any longer."""
         with self._sending:
             self._next += 1
             number = self._next

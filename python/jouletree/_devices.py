@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def synchronise() -> None:
-    """Waits until devices have done what they were told; no framework is imported for it."""
+    """Waits until devices have finished their work; no framework is imported for it."""
     for name, wait in (("torch", _wait_torch), ("jax", _wait_jax), ("tensorflow", _wait_tensorflow)):
         framework = sys.modules.get(name)
         if framework is not None:

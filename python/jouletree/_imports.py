@@ -1,4 +1,4 @@
-"""Hooks into imports: an adapter is told when its framework has been imported, and never imports it itself.
+"""Hooks into imports: an adapter is called when its framework has been imported, and never imports it itself.
 
 The import system marks the specification of a module while it is being imported, and unmarks it at the end. An awaited
 module gets a specification that notices this; its finder, its loader and the traceback of whatever goes wrong in

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 class DeviceEnergy:
     """The part that this program and its children had in the energy of one device."""
 
-    __slots__ = ("device", "kind", "meter", "joules", "low", "high", "whole", "others", "idle", "unknown", "coverage")
+    __slots__ = (
+        *("device", "kind", "meter", "joules", "low", "high"),
+        *("whole", "ours", "others", "idle", "unknown", "coverage"),
+    )
 
     def __init__(self, row: dict[str, Any]) -> None:
         #: The device, as in ``host/cpu:0``.
@@ -25,16 +28,18 @@ class DeviceEnergy:
         self.meter: str = row["kind"]
         #: The same for the program's joules: a share of what was measured is derived.
         self.kind: str = "derived" if self.meter == "measured" else self.meter
-        #: All joules of the device, whoever used them: the program's, others', idle and unknown ones.
+        #: All joules of the device, of all users: the program's, others', idle and unknown ones.
         self.whole: float = row["energy_j"]
         self.others: float = row["others_j"]
         self.idle: float = row["idle_j"]
-        #: Joules of times about which nobody can tell who used them.
+        #: Joules of times with unknown users.
         self.unknown: float = row["unknown_j"]
         #: The part of the window about which something is known.
         self.coverage: float = row["coverage"]
-        ours: float = row["ours_j"]
-        #: The program's joules. A GPU that does not tell who uses it is taken to work for the program.
+        #: Joules that the program used for certain.
+        self.ours: float = row["ours_j"]
+        ours = self.ours
+        #: The program's joules. A GPU whose driver does not report its users is taken to work for the program.
         self.joules: float = ours + self.unknown if "gpu:" in self.device else ours
         #: They are not less, and not more, in 95 of 100 cases, as far as the program's share is right; what is
         #: unknown may have been the program's, or not.
@@ -42,7 +47,11 @@ class DeviceEnergy:
         self.high: float = _part(ours + self.unknown, self.whole) * row["high_j"]
 
     def __repr__(self) -> str:
-        return f"<{self.device}: {_told(self.joules, self.kind, self.low, self.high)}>"
+        return f"<{self.device}: {self.text()}>"
+
+    def text(self) -> str:
+        """The program's joules with their kind and interval."""
+        return _text(self.joules, self.kind, self.low, self.high)
 
 
 class Measurement:
@@ -108,13 +117,17 @@ class Measurement:
         return self.joules
 
     def __str__(self) -> str:
-        told = _told(self.joules, self.kind, self.low, self.high)
-        return told if self.complete else f"{told}, not complete"
+        text = _text(self.joules, self.kind, self.low, self.high)
+        return text if self.complete else f"{text}, not complete"
 
     def __repr__(self) -> str:
-        # Showing it in a debugger waits for nobody.
-        told = "not fetched" if self._fetch is not None else str(self)
-        return f"<jouletree.Measurement {self.name!r}: {told}>"
+        return f"<jouletree.Measurement {self.name!r}: {self}>"
+
+    def _repr_html_(self) -> str:
+        """The same with a bar of each device, for notebooks."""
+        from ._html import of_measurement
+
+        return of_measurement(self)
 
     def _sum(self, attribute: str) -> float:
         if not self._known() or not self._devices:
@@ -146,7 +159,7 @@ def _part(joules: float, whole: float) -> float:
     return min(joules / whole, 1.0) if whole > 0 else 1.0
 
 
-def _told(joules: float, kind: str, low: float, high: float) -> str:
+def _text(joules: float, kind: str, low: float, high: float) -> str:
     if math.isnan(joules):
         return "unknown"
     return f"{_figure(joules)} J ({kind}, {_figure(low)} … {_figure(high)} J)"

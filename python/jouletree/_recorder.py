@@ -36,7 +36,7 @@ _state = _State()
 
 
 def find() -> Optional[Recorder]:
-    """The recorder of this process; ``None``, and a warning once, when nobody measures."""
+    """The recorder of this process; ``None``, and a warning once, without a recorder."""
     recorder = _state.recorder
     if recorder is not None and recorder.gone is None:
         return recorder
@@ -84,7 +84,7 @@ def _own() -> Recorder:
 
     ours, theirs = socket.socketpair()
     with theirs, tempfile.TemporaryFile() as complaints:
-        # By way of a shell, so that it is nobody's child: who waits for all children must not wait for it.
+        # By way of a shell, so that it is no child: a program that waits for all its children must not wait for it.
         start = 'exec 3<&0; "$@" <&3 >&3 3<&- &'
         command = ["/bin/sh", "-c", start, "sh", binary, "attend", "--pid", str(os.getpid())]
         both = theirs.fileno()
@@ -102,7 +102,7 @@ def _own() -> Recorder:
 
 
 def warn(message: str) -> None:
-    """Tells the user something, unless warnings are errors: then it is better not said."""
+    """Warns the user, unless warnings are errors: then it is silent."""
     import warnings
 
     try:

@@ -1,7 +1,7 @@
 """Windows: what a stretch of a program takes, in joules, at once.
 
 Windows nest and overlap, in any number of threads and tasks. Each counts everything that this process and its children
-use while it lasts, so two that overlap both count what they have in common. Where nobody measures, `end_window` returns
+use while it lasts, so two that overlap both count what they have in common. Without a recorder, `end_window` returns
 ``None`` and the program runs as it would without windows; why that is so is warned of once.
 """
 
@@ -17,11 +17,34 @@ from ._measurement import Measurement
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Optional, TypeVar, Union, overload
+    from typing import Any, Callable, Concatenate, Generic, Optional, ParamSpec, TypeVar, Union, overload
 
     from ._conversation import Recorder
 
-    F = TypeVar("F", bound=Callable[..., Any])
+    P = ParamSpec("P")
+    Q = ParamSpec("Q")
+    R = TypeVar("R", covariant=True)
+
+    class Measured(Generic[P, R]):
+        """A function whose calls are windows."""
+
+        #: What the last call that has ended took; ``None`` before, and outside of a recording.
+        measurement: Optional[Measurement]
+
+        def __call__(self, *arguments: P.args, **named: P.kwargs) -> R: ...
+
+        @overload
+        def __get__(self, instance: None, owner: Any) -> Measured[P, R]: ...
+
+        @overload
+        def __get__(self: Measured[Concatenate[Any, Q], R], instance: object, owner: Any) -> Measured[Q, R]: ...
+
+        def __get__(self, instance: Any, owner: Any) -> Any: ...
+
+    class Measure:
+        """Makes measured functions of functions."""
+
+        def __call__(self, function: Callable[P, R]) -> Measured[P, R]: ...
 
 
 class Window:
@@ -39,12 +62,12 @@ class Window:
         self._recorder: Optional[Recorder] = None
         self._number = 0
         self._start_ns: Optional[int] = None
-        #: What it took; ``None`` before its end, and where nobody measures.
+        #: What it took; ``None`` before its end, and without a recorder.
         self.measurement: Optional[Measurement] = None
 
     @property
     def joules(self) -> Optional[float]:
-        """What this program and its children used meanwhile; ``None`` before its end, and where nobody measures."""
+        """What this program and its children used meanwhile; ``None`` before its end, and without a recorder."""
         return None if self.measurement is None else self.measurement.joules
 
     def begin(self) -> Window:
@@ -116,7 +139,7 @@ def begin_window(name: str = "window", sync: bool = False, quiet: bool = False) 
 def end_window(which: Union[Window, str]) -> Optional[Measurement]:
     """Ends a window: the one that `begin_window` returned, or the latest of this name, of this thread if it has one.
 
-    What it took; ``None`` where nobody measures. This does not wait: numbers are fetched when they are first asked for.
+    What it took; ``None`` without a recorder. This does not wait: numbers are fetched when they are first asked for.
     """
     if isinstance(which, Window):
         return which.end()
@@ -130,10 +153,10 @@ def end_window(which: Union[Window, str]) -> Optional[Measurement]:
 if TYPE_CHECKING:
 
     @overload
-    def measure(function: F) -> F: ...
+    def measure(function: Callable[P, R]) -> Measured[P, R]: ...
 
     @overload
-    def measure(function: Optional[str] = None, *, sync: bool = False) -> Callable[[F], F]: ...
+    def measure(function: Optional[str] = None, *, sync: bool = False) -> Measure: ...
 
 
 def measure(function: Any = None, *, sync: bool = False) -> Any:
@@ -150,7 +173,7 @@ def measure(function: Any = None, *, sync: bool = False) -> Any:
 def stage(name: str) -> None:
     """Begins a stage of the program, which lasts until the next: pre-training, fine-tuning, prediction.
 
-    Under ``jouletree run`` every result is told by stage; elsewhere this does nothing, and warns once.
+    Under ``jouletree run`` every result is shown by stage; elsewhere this does nothing, and warns once.
     """
     session = _session.current()
     if session is not None:

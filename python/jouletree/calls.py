@@ -2,16 +2,16 @@
 
 A patched file begins with ``hook = patched("train.py", "9af3…")``, and every library call ``f(x)`` in it is
 ``hook(7, f)(x)``: the hook gets the number of the call in the file's table of sites and the callee, and returns what is
-called in its place. While nobody records, that is the callee itself, so that the call costs no more than the hook.
+called in its place. Without a recorder, that is the callee itself, so that the call costs no more than the hook.
 
-Whoever records calls :func:`install` with an object that has two methods, and may have a third:
+A recorder calls :func:`install` with an object that has two methods, and may have a third:
 
 ``call(file, digest, site, callee)``
     returns what is called instead of the callee, with the same arguments. It must return what the callee returns.
 ``program(file)``
-    is told that a program patched as a whole (``--level project``) has begun.
+    is called when a program patched as a whole (``--level project``) has begun.
 ``loaded(file, digest, path)``
-    is told that a patched file runs, and where it is; notebooks do not know that.
+    is called when a patched file runs, with its path; notebooks do not know that.
 
 Nothing here imports anything that Python has not loaded already, so that a patched program starts as fast as its original.
 """
@@ -46,7 +46,7 @@ def patched(file: str, digest: str) -> Callable[[int, Callee], Callee]:
     path = sys._getframe(1).f_globals.get("__file__")
     if (file, digest) not in files:
         files[file, digest] = path
-        _tell(file, digest, path)
+        _announce(file, digest, path)
 
     def call(site: int, callee: Callee) -> Callee:
         if _recorder is None:
@@ -56,26 +56,26 @@ def patched(file: str, digest: str) -> Callable[[int, Callee], Callee]:
     return call
 
 
-def _tell(file: str, digest: str, path: Optional[str]) -> None:
+def _announce(file: str, digest: str, path: Optional[str]) -> None:
     loaded = getattr(_recorder, "loaded", None)
     if loaded is not None:
         loaded(file, digest, path)
 
 
 def program(file: str) -> None:
-    """Tells that a program that was patched as a whole has begun."""
+    """Notes that a program that was patched as a whole has begun."""
     _programs.append(file)
     if _recorder is not None:
         _recorder.program(file)
 
 
 def install(recorder: Optional[Recorder]) -> Optional[Recorder]:
-    """Lets `recorder` know of every call from now on, or nobody; returns who knew so far."""
+    """Sends every call from now on to `recorder`, or to none; returns the recorder before it."""
     global _recorder
     before, _recorder = _recorder, recorder
     if recorder is not None:
         for (file, digest), path in files.items():
-            _tell(file, digest, path)
+            _announce(file, digest, path)
         for file in _programs:
             recorder.program(file)
     return before

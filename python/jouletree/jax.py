@@ -1,6 +1,6 @@
 """JAX: steps of jitted functions, and their operations by `jax.profiler`.
 
-What a step is, is told in ``_jax/calls.py``; when it ends, in ``_jax/steps.py``. Operations and layers come from the
+What a step is, is defined in ``_jax/calls.py``; when it ends, in ``_jax/steps.py``. Operations and layers come from the
 compiled programs in the profiler's files: layers are what the program names by `jax.named_scope`, or what its library
 (Flax's linen, Haiku) does; modules of Flax NNX and Equinox are named in ``_jax/modules.py``. A compiled program runs no
 Python for each layer, so that ``--level module`` knows steps and compilation only.

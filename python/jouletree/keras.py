@@ -1,7 +1,7 @@
 """Keras 2 and 3 on TensorFlow: which phase a model is in, what its layers are, and joules in its logs.
 
 Under ``jouletree run`` nothing of this is needed: the steps of ``fit``, ``evaluate``, ``predict`` and of their
-``..._on_batch`` sisters are calls of functions, which the TensorFlow adapter sees; here they are told apart, and the
+``..._on_batch`` sisters are calls of functions, which the TensorFlow adapter sees; here they are distinguished, and the
 layers of the model that ran are written down. Calls of models without a function are steps, too. Programs that want
 joules in their history and progress bar pass :class:`EnergyCallback` to ``fit``; other logs are not touched. With another
 backend than TensorFlow its own adapter records the steps.
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import warnings
 import weakref
 from ._imports import when_imported
 from ._session import current, guarded
@@ -21,8 +20,12 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any, Callable, Optional
 
-    #: Made when it is first asked for.
-    EnergyCallback: Any
+    import keras.callbacks
+
+    class EnergyCallback(keras.callbacks.Callback):
+        """Adds joules to the logs of every epoch. Made when it is first asked for."""
+
+        def __init__(self) -> None: ...
 
 __all__ = ["EnergyCallback", "adapt"]
 
@@ -34,14 +37,14 @@ _PHASES = {
     "predict": "predict",
     "predict_on_batch": "predict",
 }
-#: How many samples Keras puts into a batch of arrays when nobody says.
+#: How many samples Keras puts into a batch of arrays by default.
 _BATCH = 32
 
 _written: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def adapt(keras: ModuleType) -> None:
-    """Begins to tell phases apart."""
+    """Begins to distinguish phases."""
     session = current()
     if session is None:
         return
@@ -61,7 +64,7 @@ def adapt(keras: ModuleType) -> None:
     for name in _PHASES:
         plain = getattr(keras.Model, name, None)
         if plain is not None:
-            setattr(keras.Model, name, _told(plain, name))
+            setattr(keras.Model, name, _in_phase(plain, name))
 
 
 def _runs_on_tensorflow(keras: Any) -> bool:
@@ -112,7 +115,7 @@ def _updating(plain: Callable[..., Any]) -> Callable[..., Any]:
     return apply_gradients
 
 
-def _told(plain: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _in_phase(plain: Callable[..., Any], name: str) -> Callable[..., Any]:
     @functools.wraps(plain)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         phases = guarded(_begin, self, name, args, kwargs)
@@ -214,14 +217,12 @@ def _make_callback(keras: Any) -> type:
         """Adds the joules of every epoch to its logs, and so to the history, the progress bar and other callbacks.
 
         ``energy_j`` is what the epoch took, its validation included, and ``energy_j_per_step`` that by the number of
-        its training steps. Both are there only while somebody measures: under ``jouletree run``.
+        its training steps. Outside of ``jouletree run`` the first epoch starts a recorder of this process.
         """
 
         def __init__(self) -> None:
             super().__init__()
             self._window: Any = None
-            if current() is None:
-                warnings.warn("EnergyCallback does nothing: start the program with `jouletree run`", stacklevel=2)
 
         def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
             self._window = guarded(self._begin, epoch)
@@ -232,7 +233,7 @@ def _make_callback(keras: Any) -> type:
                 guarded(self._end, window, logs)
 
         def _begin(self, epoch: int) -> Any:
-            measuring = _measuring() if current() is not None else None
+            measuring = _measuring()
             return measuring[0](f"epoch {epoch + 1}", quiet=True) if measuring else None
 
         def _end(self, window: Any, logs: Any) -> None:
@@ -249,12 +250,14 @@ def _make_callback(keras: Any) -> type:
     return EnergyCallback
 
 
-def __getattr__(name: str) -> Any:
-    if name != "EnergyCallback":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    keras = sys.modules.get("keras") or sys.modules.get("tf_keras")
-    if keras is None:
-        import keras  # type: ignore[no-redef]  # the same module
-    made = _make_callback(keras)
-    globals()[name] = made
-    return made
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name != "EnergyCallback":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        keras = sys.modules.get("keras") or sys.modules.get("tf_keras")
+        if keras is None:
+            import keras
+        made = _make_callback(keras)
+        globals()[name] = made
+        return made

@@ -4,7 +4,7 @@ ONNX Runtime profiles a session from its making on, and keeps the profile in mem
 profile begins with the session, and ends after a chosen step that no other follows soon, when it has grown long, when
 the session goes, or when the process ends; a process that is killed before leaves none. All runs until then are
 recorded, chosen or not. A program that switches profiling
-on itself keeps its file, of which a copy is taken. The model is kept beside the profile, for it tells where fused
+on itself keeps its file, of which a copy is taken. The model is kept beside the profile, for it shows where fused
 operations belong; weights in files of their own are not. Steps are planned for each model on its own, and where a
 process runs several models, the operations of each are below its name: that of its file, or of its graph.
 
@@ -211,7 +211,7 @@ class _Profile:
         self._session.wrote(path)
 
     def _time_base(self) -> str:
-        # On some systems ONNX Runtime tells the time since the machine's start, not that of day.
+        # On some systems ONNX Runtime reports the time since the machine's start, not that of day.
         if isinstance(self._start_ns, int) and self._before_ns <= self._start_ns <= self._after_ns:
             return f'"start_ns": {self._start_ns}'
         return f'"before_start_ns": {self._before_ns}, "after_start_ns": {self._after_ns}'
@@ -358,21 +358,21 @@ class _Adapter:
     def _running_async(self, run: Any, inference: Any, arguments: Any, options: Any) -> Any:
         begun = guarded(self._begin_step, inference)
         if begun is not None:
-            arguments, options = guarded(self._told, begun, arguments, options) or (arguments, options)
+            arguments, options = guarded(self._ending_step, begun, arguments, options) or (arguments, options)
         return run(inference, *arguments, **options)
 
-    def _told(self, begun: Any, arguments: Any, options: Any) -> Any:
-        """Has the step end when the program is told its results."""
+    def _ending_step(self, begun: Any, arguments: Any, options: Any) -> Any:
+        """Has the step end when the program receives its results."""
         callback = arguments[2] if len(arguments) > 2 else options["callback"]
 
         @functools.wraps(callback)
-        def told(*results: Any) -> Any:
+        def called(*results: Any) -> Any:
             guarded(self._end_step, begun)
             return callback(*results)
 
         if len(arguments) > 2:
-            return (*arguments[:2], told, *arguments[3:]), options
-        return arguments, {**options, "callback": told}
+            return (*arguments[:2], called, *arguments[3:]), options
+        return arguments, {**options, "callback": called}
 
     def _begin_step(self, inference: Any) -> Any:
         session = self._session
@@ -420,7 +420,7 @@ class _Adapter:
             size = os.path.getsize(model)
         if size > _LARGEST_MODEL:
             session.warn(
-                f"a model of {size >> 20} MB is not kept: fused operations of ONNX Runtime may stand in the wrong layer"
+                f"a model of {size >> 20} MB is not kept: fused operations of ONNX Runtime may be in the wrong layer"
             )
             return None
         is_of_runtime = model[4:8] == b"ORTM" if isinstance(model, bytes) else os.fspath(model).endswith(".ort")

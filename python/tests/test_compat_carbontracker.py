@@ -176,7 +176,7 @@ def test_the_user_is_asked_and_may_say_no(world: World) -> None:
     ended = world.run(program, stdin="y\n")
     assert "Continuing..." in ended.out and ended.out.endswith("trained\n")
     ended = world.run(program)
-    assert "has nobody to ask" in ended.err and ended.out.endswith("trained\n")
+    assert "has no terminal to ask" in ended.err and ended.out.endswith("trained\n")
 
 
 @needs_binary

@@ -23,7 +23,7 @@ const HEAD: &str = r#" {
   "displayTimeUnit": "ms",
 "#;
 
-/// A trace being written. What the profiler of the GPU records stands after what the host records, so it is kept
+/// A trace being written. What the profiler of the GPU records comes after what the host records, so it is kept
 /// until the end.
 pub(super) struct Layout<W> {
     out: W,

@@ -15,7 +15,7 @@ const TRACE: &str = "traces/torch215_bert_tiny_hooks.json.gz";
 const BODY: &str = "  {\n    \"ph\": \"X\",";
 const AFTER_BODY: &str = "  {\n    \"ph\": \"X\",\n    \"cat\": \"Trace\"";
 
-/// The numbers that grow from one repetition to the next, each with what stands before it.
+/// The numbers that grow from one repetition to the next, each with what precedes it.
 const GROWING: [(&str, Growing); 5] = [
     ("    \"ts\": ", Growing::Time),
     ("    \"id\": ", Growing::Flow),
@@ -52,7 +52,7 @@ pub(super) fn trace_text() -> Result<Option<String>> {
     MultiGzDecoder::new(File::open(&path)?)
         .read_to_string(&mut text)
         .with_context(|| format!("cannot read {}", path.display()))?;
-    // A marker that is repeated would tell another time each time.
+    // A marker that is repeated would give another time each time.
     Ok(Some(text.replace("wall_ns=", "wall ")))
 }
 
@@ -78,7 +78,7 @@ pub(super) fn repeat(trace: &str, bytes: u64, out: &mut impl Write) -> Result<()
     Ok(())
 }
 
-/// Every growing number of a text, and what stands after the last.
+/// Every growing number of a text, and what follows the last.
 fn slots_of(text: &str) -> Result<(Vec<Slot<'_>>, &str)> {
     let mut slots = Vec::new();
     let (mut line_begin, mut kept) = (0, 0);

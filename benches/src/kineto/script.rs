@@ -150,7 +150,7 @@ fn recorded_inputs(inputs: &str) -> String {
     columns.iter().map(|(key, list)| format!("\"{key}\": [{}], ", list.join(", "))).collect()
 }
 
-/// The type and the shape of the tensor that a letter stands for.
+/// The type and the shape of the tensor of a letter.
 fn tensor(letter: &str) -> Option<(&'static str, &'static [u64])> {
     Some(match letter {
         "x" => ("float", &[32, 128, 768]),

@@ -1,5 +1,5 @@
 //! The scripts of a training step: two spaces of indentation are one level of nesting, `> N` makes the autograd node
-//! N, `! k` launches the kernel k, `@s` stands for another snippet. Letters are tensors.
+//! N, `! k` launches the kernel k, `@s` means another snippet. Letters are tensors.
 
 /// A layer of the model, `{}` being its number.
 pub(super) const LAYER: &str = "

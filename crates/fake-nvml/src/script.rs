@@ -8,7 +8,7 @@ use crate::Power;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Script {
-    /// The start by the monotonic clock, in nanoseconds; when it is not told, the first `nvmlInit`.
+    /// The start by the monotonic clock, in nanoseconds; when it is not given, the first `nvmlInit`.
     pub start_mono_ns: Option<i64>,
     /// What `nvmlInit` answers instead of success, as NVML's number: 9 when the driver is not loaded.
     pub init_error: Option<u32>,
@@ -40,7 +40,7 @@ pub struct Gpu {
     pub average_ms: f64,
     /// The power limit that is enforced.
     pub limit_watts: f64,
-    /// From when to when the counter stands still, to catch up afterwards.
+    /// From when to when the counter does not change, to catch up afterwards.
     pub stall_s: Option<(f64, f64)>,
     /// From when every call answers `GpuLost`.
     pub lost_at_s: Option<f64>,
@@ -60,7 +60,7 @@ pub struct Gpu {
 pub struct Hang {
     /// Its beginning.
     pub at_s: f64,
-    /// Its length; for ever when it is not told.
+    /// Its length; for ever when it is not given.
     pub for_ms: Option<f64>,
 }
 

@@ -114,7 +114,7 @@ impl Fake {
         Duration::from_nanos(self.latest.load(Ordering::Relaxed))
     }
 
-    /// Lets time pass, without waiting: all counters stand as they would then.
+    /// Lets time pass, without waiting: all counters are as they would be then.
     pub fn advance(&mut self, by: Duration) -> Result<(), FakeError> {
         self.advance_to(self.now.saturating_add(by))
     }
@@ -129,7 +129,7 @@ impl Fake {
         Ok(())
     }
 
-    /// Plays as fast as a clock of any kind goes, until told to stop.
+    /// Plays as fast as a clock of any kind goes, until it is stopped.
     fn follow(
         &mut self,
         mut clock: impl FnMut() -> Duration,
@@ -142,7 +142,7 @@ impl Fake {
         Ok(())
     }
 
-    /// Plays by the clock, from `begun` on, until told to stop.
+    /// Plays by the clock, from `begun` on, until it is stopped.
     pub fn play(&mut self, begun: Instant, mut is_over: impl FnMut(&Fake) -> bool) -> Result<(), FakeError> {
         while !is_over(self) {
             let next =
@@ -208,7 +208,7 @@ impl Player {
         Duration::from_nanos(self.latest.load(Ordering::Relaxed))
     }
 
-    /// Stops; the counters stand still from then on.
+    /// Stops; the counters do not change from then on.
     pub fn stop(mut self) -> Result<Fake, FakeError> {
         self.stop.store(true, Ordering::Relaxed);
         let played = self.thread.take().and_then(|thread| thread.join().ok());

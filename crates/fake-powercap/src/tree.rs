@@ -23,7 +23,7 @@ pub(crate) struct ZoneFiles {
     state: State,
 }
 
-/// How the counter's file stands.
+/// The state of the counter's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     There,
@@ -74,7 +74,7 @@ impl ZoneFiles {
     /// Shows a count, or words, in one write.
     pub fn show(&mut self, text: &str) -> io::Result<()> {
         if self.state == State::Gone {
-            // The driver is back, with files that nobody has open.
+            // The driver is back, with files that no process has open.
             *self = ZoneFiles::create(&self.root, &self.spec, None)?;
         }
         let mut padded = [b'\n'; WIDTH];

@@ -41,7 +41,7 @@ impl PlayedZone {
         PlayedZone { spec, files, ticks, start, faults }
     }
 
-    /// Shows how the register stands at an update, or what goes wrong then.
+    /// Shows the register at an update, or what goes wrong then.
     pub fn publish(&mut self, time: Duration, oracle: &Oracle) -> io::Result<()> {
         let holding = self.faults.iter().filter(|fault| fault.holds(time)).map(|fault| fault.mishap);
         let worst = holding.max_by_key(|mishap| gravity(*mishap)).filter(|mishap| gravity(*mishap) > 0);

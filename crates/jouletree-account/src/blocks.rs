@@ -183,7 +183,7 @@ impl<'a> Model<'a> {
         names
     }
 
-    /// Numbers the set of layers of a node whose children are folded, and tells its parent what is inside.
+    /// Numbers the set of layers of a node whose children are folded, and returns to its parent what is inside.
     fn settle(&mut self, node: usize) {
         let layers = || self.judged(node).filter(|child| self.nodes[*child].is_layer());
         let mut numbered: FxHashMap<&str, usize> = FxHashMap::default();
@@ -244,7 +244,7 @@ impl<'a> Model<'a> {
     }
 }
 
-/// What may stand between a stem and its number.
+/// What may come between a stem and its number.
 const SEPARATORS: [char; 3] = ['_', '.', '-'];
 
 /// What is before the number at the end of a name, its separator included; `None` when it does not end in a number.

@@ -27,7 +27,7 @@ pub struct Charge {
     pub is_known: bool,
 }
 
-/// Who is told about charges. Events of a lane are told as they end, stretches of a lane in order of time.
+/// Receives charges. Events of a lane arrive as they end, stretches of a lane in order of time.
 pub trait ChargeVisitor {
     /// Why it cannot go on.
     type Error;

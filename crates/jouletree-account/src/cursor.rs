@@ -14,7 +14,7 @@ const WORTH_BORROWING: usize = 64;
 /// the pieces are kept here.
 pub(crate) struct LaneCursor<'a, C> {
     source: SelfTime<'a>,
-    /// The portion looked at where it is: events that are segments as they stand.
+    /// The portion looked at where it is: events that are segments as they are.
     flat: Range<usize>,
     /// The portion kept here while there is no other, of which the first `used` segments are gone.
     cut: Vec<Event>,
@@ -28,7 +28,7 @@ pub(crate) struct LaneCursor<'a, C> {
 #[derive(Clone, Copy)]
 pub(crate) struct Running<C> {
     pub(crate) segment: Event,
-    /// How many events it stands for.
+    /// How many events it represents.
     pub(crate) count: u64,
     /// What it has cost so far.
     pub(crate) gathered: C,
@@ -39,7 +39,7 @@ impl<'a, C> LaneCursor<'a, C> {
         LaneCursor { source, flat: 0..0, cut: Vec::new(), used: 0, exhausted: false, running: None }
     }
 
-    /// The segments at hand, and how many events each stands for: those that were cut have been counted before.
+    /// The segments at hand, and how many events each represents: those that were cut have been counted before.
     #[inline]
     pub(crate) fn segments(&self) -> (&[Event], u64) {
         if self.flat.is_empty() { (&self.cut[self.used..], 0) } else { (self.source.events(&self.flat), 1) }

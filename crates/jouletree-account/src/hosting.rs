@@ -46,7 +46,7 @@ mod tests {
         let serves = |one: &str, other: &str| hosting.served_by(&device(one)) == traced.number_of(&device(other));
         assert!(serves("a/cpu:0", "a/cpu:0") && serves("a/cpu:1", "a/cpu:0") && serves("a/dram:1", "a/cpu:0"));
         assert!(serves("a/gpu:0", "a/gpu:0") && !serves("a/gpu:1", "a/gpu:0") && !serves("a/dram:0", "a/gpu:0"));
-        // A trace that tells sockets apart is believed.
+        // A trace that distinguishes sockets is believed.
         assert!(!serves("b/cpu:1", "b/cpu:0") && !serves("b/dram:0", "b/cpu:0") && !serves("a/dram:0", "b/cpu:0"));
         assert!(!serves("a/machine:0", "a/cpu:0"));
     }

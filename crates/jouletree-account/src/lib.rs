@@ -3,8 +3,8 @@
 //! Pure mathematics over the types of `jouletree-model`; it knows nothing of where the data came from. The invariant
 //! is conservation: attributed + unattributed = measured, for every device.
 
-mod account;
 mod activity;
+mod align;
 pub mod attribution;
 mod charges;
 mod cursor;
@@ -18,21 +18,23 @@ mod self_time;
 mod sweep;
 mod tally;
 
-pub use account::{
-    AccountError, Explained, Metered, Semantics, account, account_by, account_explained, account_with, on_host_of,
+pub use activity::{Activity, activity};
+pub use align::{
+    AccountError, Explained, Metered, account, account_by, account_explained, account_with, on_host_of,
     tally_device,
 };
-pub use activity::{Activity, activity};
 pub use attribution::{Attribution, UnknownAttribution};
 pub use charges::{Charge, ChargeVisitor, charge_events, charge_events_by, charge_events_with};
 pub use energy_index::EnergyIndex;
-pub use rules::{Rule, RuleError, energy_series};
+pub use jouletree_model::{Rule, Semantics};
+pub use rules::{RuleError, energy_series, rule_for_unit};
 pub use tally::{OpTally, StepTally, Tally};
 
 mod blocks;
 pub mod calls;
 mod flow;
 mod hosting;
+mod labels;
 mod paths;
 #[cfg(test)]
 mod samples;
@@ -42,10 +44,11 @@ mod summarize;
 mod tef;
 mod tree;
 
-pub use flow::{Arrow, TensorEdge, tensor_edges};
+pub use flow::{Arrow, TensorEdge, is_earlier, numbered, tensor_edges};
+pub use labels::{Labels, label, named};
 pub use paths::components;
 pub use shares::Shares;
 pub use spreads::Spreads;
 pub use summarize::{Folding, t2a};
-pub use tef::{Tef, TefEntry};
+pub use tef::{Tef, TefEntry, TypeEnergy};
 pub use tree::{EnergyTree, t2e};

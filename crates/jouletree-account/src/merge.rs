@@ -4,13 +4,13 @@
 //! the one before it. So each merge is cut into a few parts that are known to be independent, and the parts advance
 //! in step: the processor works on all of them at once.
 
-/// Stands behind every run: larger than any key, so that a run that is used up never gives the next key.
+/// Sentinel after every run: larger than any key, so that a run that is used up never gives the next key.
 pub(crate) const SENTINEL: u64 = u64::MAX;
 
 /// How many parts of a merge advance in step.
 const PARTS: usize = 4;
 
-/// Merges runs, and keeps its room between merges.
+/// Merges runs, and keeps its memory between merges.
 pub(crate) struct Merger {
     spare: Vec<u64>,
     starts: Vec<usize>,

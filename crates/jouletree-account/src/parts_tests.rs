@@ -175,13 +175,13 @@ fn check(case: &Case) {
     let stages = trace.program.spans.iter().filter(|span| span.kind == SpanKind::Stage).cloned().collect();
     let plain = Trace { program: Program { spans: stages, ..Program::default() }, ..trace.clone() };
     let plain = footprint_of(&plain, case).unwrap();
-    let whole: f64 = footprint.devices.iter().filter_map(|device| device.measured).sum::<Joules>().0;
+    let whole: f64 = footprint.devices.iter().filter_map(|device| device.total).sum::<Joules>().0;
 
     // Each part has what it used, and all of them the whole.
     for (number, balance) in footprint.devices.iter().enumerate() {
         let of = |point: &(f64, f64, bool)| if number == 0 { point.0 } else { point.1 };
         let wanted = reference(&trace, &series_of(case, of));
-        let measured = balance.measured.unwrap().0;
+        let measured = balance.total.unwrap().0;
         if footprint.parts.is_empty() {
             continue;
         }

@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 /// The number of the node above all paths.
 pub(crate) const ROOT: usize = 0;
 
-/// How many components of a path are told apart; the last one holds whatever is left. Trees made from paths are
-/// nested values, so this bounds the recursion of whoever writes, reads or drops them: two levels of JSON for each
+/// How many components of a path are distinguished; the last one holds whatever is left. Trees made from paths are
+/// nested values, so this bounds the recursion of writing, reading and dropping them: two levels of JSON for each
 /// component stay below the 128 that serde_json reads back. Models nest some fifteen deep.
 pub(crate) const MAX_DEPTH: usize = 50;
 

@@ -1,17 +1,8 @@
 //! Rules: how a meter's readings become energy over time.
 
-use std::fmt;
-
-use jouletree_model::{EnergySeries, Joules, Nanos, PowerRecord, PowerSample, PowerUnit, SeriesError, Warning};
-
-/// How power follows from readings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
-    /// A reading holds until the next one, as in the Smaragdine paper.
-    Recency,
-    /// Energy is linear between changes of a counter.
-    Counter,
-}
+use jouletree_model::{
+    EnergySeries, Joules, Nanos, PowerRecord, PowerSample, PowerUnit, Rule, SeriesError, Warning,
+};
 
 /// Why a rule cannot be applied to a record.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -38,27 +29,11 @@ pub enum RuleError {
     },
 }
 
-impl Rule {
-    /// The rule that suits a unit: counters are linear, readings hold.
-    pub fn for_unit(unit: PowerUnit) -> Rule {
-        match unit {
-            PowerUnit::Watts => Rule::Recency,
-            PowerUnit::Joules => Rule::Counter,
-        }
-    }
-
-    /// Its name as it is written on the command line.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Rule::Recency => "recency",
-            Rule::Counter => "counter",
-        }
-    }
-}
-
-impl fmt::Display for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+/// The rule that suits a unit: counters are linear, readings hold.
+pub fn rule_for_unit(unit: PowerUnit) -> Rule {
+    match unit {
+        PowerUnit::Watts => Rule::Recency,
+        PowerUnit::Joules => Rule::Counter,
     }
 }
 

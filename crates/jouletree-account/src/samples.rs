@@ -12,6 +12,7 @@ pub fn entry(path: &str, pass: Pass, energy: f64) -> TefEntry {
         path: path.into(),
         op_type: op_type.into(),
         name: path.into(),
+        mark: None,
         pass,
         approximate: false,
         device: Device::new(DeviceClass::Cpu, 0),

@@ -33,19 +33,19 @@ impl<'a> SelfTime<'a> {
         &self.lane.events()[taken.clone()]
     }
 
-    /// Takes the next events, `limit` at most, that are segments as they stand.
+    /// Takes the next events, `limit` at most, that are segments as they are.
     pub(crate) fn take_flat(&mut self, limit: usize) -> Range<usize> {
         let from = self.rest.start;
         self.rest.start += self.flat_ahead(limit);
         from..self.rest.start
     }
 
-    /// Whether `count` events follow that are segments as they stand.
+    /// Whether `count` events follow that are segments as they are.
     pub(crate) fn is_flat_ahead(&self, count: usize) -> bool {
         self.flat_ahead(count) == count
     }
 
-    /// How many of the next events, `limit` at most, are segments as they stand: not empty, not holding others, not
+    /// How many of the next events, `limit` at most, are segments as they are: not empty, not holding others, not
     /// reaching beyond the range.
     fn flat_ahead(&self, limit: usize) -> usize {
         if !self.open.is_empty() {

@@ -36,7 +36,7 @@ impl<K: Ord + Clone> Shares<K> {
     pub(crate) fn add(&mut self, key: &K, energy: Joules) {
         match self.place(key) {
             Ok(place) => self.0[place].1 += energy,
-            // Most nodes of a tree are leaves with one pass and one device: no room for more is made ahead.
+            // Most nodes of a tree are leaves with one pass and one device: no memory for more is reserved.
             Err(place) => {
                 self.0.reserve_exact(1);
                 self.0.insert(place, (key.clone(), energy));

@@ -7,11 +7,11 @@
 
 use std::collections::BTreeMap;
 
-use jouletree_model::{Device, Interval, Joules, Spread};
+use jouletree_model::{Device, Interval, Spread};
 
 use crate::Shares;
 
-/// By what the energies of each device may be off, where it is known.
+/// Relative 95 % uncertainty of each device, where it is known.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Spreads(BTreeMap<Device, Spread>);
 
@@ -30,11 +30,7 @@ impl Spreads {
     pub fn interval(&self, devices: &Shares<Device>) -> Option<Interval> {
         let used = devices.iter().filter(|(_, energy)| energy.0 != 0.0);
         let ends = used.map(|(device, energy)| Some(self.get(device)?.around(energy)));
-        let nothing = Interval { low: Joules::ZERO, high: Joules::ZERO };
-        let sum = |sum: Interval, one: Interval| Interval { low: sum.low + one.low, high: sum.high + one.high };
-        ends.collect::<Option<Vec<_>>>()
-            .filter(|ends| !ends.is_empty())
-            .map(|ends| ends.into_iter().fold(nothing, sum))
+        ends.collect::<Option<Vec<_>>>().and_then(|ends| ends.into_iter().reduce(Interval::together))
     }
 
     /// By what an energy that is of several devices may be off.
@@ -51,7 +47,7 @@ impl FromIterator<(Device, Spread)> for Spreads {
 
 #[cfg(test)]
 mod tests {
-    use jouletree_model::{DeviceClass, Pass};
+    use jouletree_model::{DeviceClass, Joules, Pass};
 
     use super::*;
     use crate::samples::entry;

@@ -1,8 +1,10 @@
 //! The summarized tensor energy footprint (STEF): the self-similar blocks of a model folded into one and summed.
 
+use jouletree_model::Pass;
 use rustc_hash::FxHashMap;
 
 use crate::blocks::{Renames, Sighting, renamed, repeated};
+use crate::labels::{Alike, as_gradient, marks, named};
 use crate::{Tef, TefEntry, TensorEdge};
 
 /// The summary of a footprint (T2A in the paper): its [`Folding`] applied to itself.
@@ -50,13 +52,14 @@ impl Folding {
         self.rounds.iter().fold(plain, |path, renames| renamed(&path, renames)).into()
     }
 
-    /// The footprint with its paths folded. Entries that agree in path, type, pass and device are summed; they keep
-    /// the framework's name where they all have the same.
+    /// The footprint with its paths folded. Entries that agree in path, type, pass and device are summed, gradients of weights
+    /// and of inputs apart; they keep the framework's name where they all have the same.
     pub fn tef(&self, tef: &Tef) -> Tef {
         let mut sums: FxHashMap<_, TefEntry> = FxHashMap::default();
         for entry in tef.entries() {
             let path = self.path(&entry.path);
-            let key = (path.clone(), &entry.op_type, entry.pass, &entry.device);
+            let gradient = as_gradient(entry.mark.as_deref());
+            let key = (path.clone(), &entry.op_type, gradient, entry.pass, &entry.device);
             sums.entry(key)
                 .and_modify(|sum| {
                     sum.add_error(entry);
@@ -70,7 +73,7 @@ impl Folding {
                 })
                 .or_insert_with(|| TefEntry { path, ..entry.clone() });
         }
-        Tef::new(sums.into_values().collect())
+        Tef::new(marked(sums.into_values().collect()))
     }
 
     /// The data flow with its paths folded, for the energy tree of the folded footprint.
@@ -82,6 +85,35 @@ impl Folding {
         };
         edges.iter().map(folded).collect()
     }
+}
+
+/// Entries with marks that distinguish those of one path and pass. They differ in type or gradient, or in device alone.
+fn marked(mut entries: Vec<TefEntry>) -> Vec<TefEntry> {
+    let mut groups: FxHashMap<(&str, Pass), Vec<usize>> = FxHashMap::default();
+    for (place, entry) in entries.iter().enumerate() {
+        groups.entry((named(&entry.path, &entry.name, &entry.op_type), entry.pass)).or_default().push(place);
+    }
+    let mut all: Vec<Option<Box<str>>> = vec![None; entries.len()];
+    for ((name, _), places) in groups {
+        let one = |place: &usize| {
+            let entry = &entries[*place];
+            Alike { op_type: &entry.op_type, name: "", gradient: as_gradient(entry.mark.as_deref()) }
+        };
+        let mut alike: Vec<Alike<'_>> = places.iter().map(one).collect();
+        alike.sort_unstable();
+        alike.dedup();
+        if alike.len() > 1 {
+            let found: FxHashMap<Alike<'_>, Option<Box<str>>> =
+                alike.iter().copied().zip(marks(name, &alike)).collect();
+            for place in &places {
+                all[*place] = found.get(&one(place)).cloned().flatten();
+            }
+        }
+    }
+    for (entry, mark) in entries.iter_mut().zip(all) {
+        entry.mark = mark;
+    }
+    entries
 }
 
 #[cfg(test)]

@@ -127,7 +127,7 @@ pub(crate) struct Charger<'a> {
 }
 
 impl Charger<'_> {
-    /// Charges a finished segment that stands for `count` events.
+    /// Charges a finished segment that represents `count` events.
     #[inline]
     pub(crate) fn charge(&mut self, segment: &Event, energy: f64, count: u64) {
         // A segment does not end before it begins.

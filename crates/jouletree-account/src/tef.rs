@@ -2,13 +2,16 @@
 //!
 //! The tensor power footprint (TPF) is the same entries ranked by average power.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use jouletree_model::{
     Device, ErrorSum, Footprint, Joules, Nanos, OpEnergy, Pass, Watts, WithError, standard_error_of_sum,
 };
+use rustc_hash::FxHashMap;
 
 use crate::Shares;
+use crate::labels::{Labels, label, named};
 
 /// The operations of a program with what each used on each device, by energy descending.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -19,12 +22,14 @@ pub struct Tef {
 /// What one operation used on one device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TefEntry {
-    /// The qualified tensor name, its components parted by `/`.
+    /// The qualified tensor name, its components separated by `/`.
     pub path: Box<str>,
     /// What the operation computes, in the framework's words.
     pub op_type: Box<str>,
     /// The name the framework gave it; the path where several operations were summed.
     pub name: Box<str>,
+    /// What distinguishes it from other operations of its path and pass, if there are any.
+    pub mark: Option<Box<str>>,
     /// The pass it belongs to.
     pub pass: Pass,
     /// Whether its time is a share of longer events, by an approximate key.
@@ -43,7 +48,36 @@ pub struct TefEntry {
     pub errors: Option<Box<ErrorSum>>,
 }
 
+/// What all operations of one kind used.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TypeEnergy {
+    /// What they compute, in the framework's words.
+    pub op_type: Box<str>,
+    /// The energy that they were charged with.
+    pub energy: Joules,
+    /// The same by pass.
+    pub passes: Shares<Pass>,
+    /// The same by device.
+    pub devices: Shares<Device>,
+    /// How long they were active, summed over lanes.
+    pub busy: Nanos,
+    /// How often they ran.
+    pub count: u64,
+}
+
+impl TypeEnergy {
+    /// Joules over the summed time of the operations; `None` when they were never active.
+    pub fn power(&self) -> Option<Watts> {
+        (self.busy > Nanos(0)).then(|| self.energy / self.busy)
+    }
+}
+
 impl TefEntry {
+    /// What it is called in a list; together with its pass and its device, no other operation is called the same.
+    pub fn label(&self) -> Cow<'_, str> {
+        label(named(&self.path, &self.name, &self.op_type), self.mark.as_deref())
+    }
+
     /// Its average power while it was active; `None` when it never was.
     pub fn power(&self) -> Option<Watts> {
         (self.busy > Nanos(0)).then(|| self.energy / self.busy)
@@ -111,6 +145,23 @@ impl Tef {
         entries
     }
 
+    /// What each kind of operation used, the largest first.
+    pub fn by_type(&self) -> Vec<TypeEnergy> {
+        let mut sums: FxHashMap<&str, TypeEnergy> = FxHashMap::default();
+        for entry in &self.entries {
+            let sum = sums.entry(&entry.op_type).or_default();
+            sum.op_type.clone_from(&entry.op_type);
+            sum.energy += entry.energy;
+            sum.passes.add(&entry.pass, entry.energy);
+            sum.devices.add(&entry.device, entry.energy);
+            sum.busy += entry.busy;
+            sum.count = sum.count.saturating_add(entry.count);
+        }
+        let mut types: Vec<TypeEnergy> = sums.into_values().collect();
+        types.sort_by(|a, b| b.energy.0.total_cmp(&a.energy.0).then_with(|| a.op_type.cmp(&b.op_type)));
+        types
+    }
+
     /// The energy of all entries.
     pub fn total(&self) -> Joules {
         self.entries.iter().map(|entry| entry.energy).sum()
@@ -138,6 +189,7 @@ impl Tef {
 impl From<&Footprint> for Tef {
     /// The entries whose operation and device the footprint names, which are all in a footprint that is well formed.
     fn from(footprint: &Footprint) -> Tef {
+        let labels = Labels::of(&footprint.ops);
         let entry = |charged: &OpEnergy| {
             let op = footprint.ops.get(charged.op)?;
             let device = footprint.devices.get(charged.device)?.device.clone();
@@ -148,6 +200,7 @@ impl From<&Footprint> for Tef {
                 path: op.path.clone(),
                 op_type: op.op_type.clone(),
                 name: op.name.clone(),
+                mark: labels.mark(charged.op).map(Box::from),
                 pass: op.pass,
                 approximate: op.approximate,
                 device,
@@ -208,12 +261,31 @@ mod tests {
     }
 
     #[test]
+    fn kinds_of_operations_are_sums() {
+        let of = |path: &str, op_type: &str, pass, energy| TefEntry {
+            op_type: op_type.into(),
+            ..entry(path, pass, energy)
+        };
+        let tef = Tef::new(vec![
+            of("a", "Mul", Pass::Forward, 1.0),
+            of("b", "MatMul", Pass::Forward, 2.0),
+            of("c", "MatMul", Pass::Backward, 4.0),
+        ]);
+        let types = tef.by_type();
+        let found: Vec<(&str, f64, u64)> =
+            types.iter().map(|kind| (&*kind.op_type, kind.energy.0, kind.count)).collect();
+        assert_eq!(found, [("MatMul", 6.0, 2), ("Mul", 1.0, 1)]);
+        assert_eq!((types[0].passes.get(&Pass::Backward), types[0].power()), (Joules(4.0), Some(Watts(3.0))));
+        assert_eq!(types.iter().map(|kind| kind.energy).sum::<Joules>(), tef.total());
+    }
+
+    #[test]
     fn a_footprint_gives_its_entries_and_forgets_what_it_cannot_name() {
         use jouletree_model::{DeviceClass, DeviceEnergy, Op, OpId};
         let mut footprint = Footprint::default();
         footprint.devices.push(DeviceEnergy {
             device: Device::new(DeviceClass::Gpu, 1),
-            measured: None,
+            total: None,
             attributed: Joules(2.0),
             unattributed: Joules::ZERO,
             outside_trace: Joules::ZERO,

@@ -1,11 +1,15 @@
 //! The energy tree: the data of the energy distribution diagram (EDD), a footprint laid out along the model's layers.
 
-use jouletree_model::{Device, ErrorSum, Interval, Joules, Nanos, Pass, Watts};
+use std::collections::HashMap;
+
+use jouletree_model::{
+    Device, ErrorSum, Interval, Joules, Nanos, Pass, PredictedInterval, PredictionInterval, Watts, sum_of_passes,
+};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use crate::flow::{Arrow, TensorEdge, arrows};
-use crate::paths::PathTree;
+use crate::paths::{PathTree, components};
 use crate::tef::add_errors;
 use crate::{Shares, Spreads, Tef, TefEntry};
 
@@ -21,8 +25,10 @@ pub struct EnergyTree {
     pub path: String,
     /// What it used, everything inside included.
     pub energy: Joules,
-    /// The 95 % interval of `energy`; `None` until somebody tells it with [`EnergyTree::bounded`], and where nobody knows.
+    /// The 95 % interval of `energy`; `None` until [`EnergyTree::bounded`] sets it, and where it is unknown.
     pub interval: Option<Interval>,
+    /// Where a prediction expects `energy` to be; `None` until [`EnergyTree::predicted`] adds it, and where that is not known.
+    pub predicted: Option<PredictionInterval>,
     /// The standard error of `energy` by itself, apart from the common factor of each device that `interval` is about: by the
     /// covariances of powers, or in quadrature. `None` where that of any operation is not known.
     pub standard_error: Option<Joules>,
@@ -63,7 +69,7 @@ pub fn t2e(tef: &Tef, edges: &[TensorEdge]) -> EnergyTree {
         };
         trees.push(EnergyTree { name: node.name.to_owned(), path, ..EnergyTree::default() });
     }
-    // Most nodes have one child or none: a vector left to grow by itself would take room for four.
+    // Most nodes have one child or none: a vector left to grow by itself would reserve memory for four.
     let mut family = vec![0; trees.len()];
     for node in paths.nodes().iter().skip(1) {
         family[node.parent] += 1;
@@ -109,7 +115,12 @@ impl EnergyTree {
         self.standard_error.is_some() || self.children.iter().any(EnergyTree::has_errors)
     }
 
-    /// A node called `name` that stands for several, without what is inside them.
+    /// Whether a prediction has an interval for any node.
+    pub fn is_predicted(&self) -> bool {
+        self.predicted.is_some() || self.children.iter().any(EnergyTree::is_predicted)
+    }
+
+    /// A node called `name` that represents several, without what is inside them.
     pub fn sum(name: String, nodes: &[&EnergyTree]) -> EnergyTree {
         let mut sum = EnergyTree { name, ..EnergyTree::default() };
         for node in nodes {
@@ -123,6 +134,26 @@ impl EnergyTree {
     pub fn bounded(mut self, spreads: &Spreads) -> EnergyTree {
         self.interval = spreads.interval(&self.devices);
         self.children = self.children.into_iter().map(|child| child.bounded(spreads)).collect();
+        self
+    }
+
+    /// The same tree with the interval of every node that a prediction has one for.
+    pub fn predicted(self, intervals: &[PredictedInterval]) -> EnergyTree {
+        if intervals.is_empty() {
+            return self;
+        }
+        let mut by_path: HashMap<String, Vec<&PredictedInterval>> = HashMap::new();
+        for known in intervals {
+            let path: Vec<&str> = components(&known.path).collect();
+            by_path.entry(path.join("/")).or_default().push(known);
+        }
+        self.with_predicted(&by_path)
+    }
+
+    fn with_predicted(mut self, by_path: &HashMap<String, Vec<&PredictedInterval>>) -> EnergyTree {
+        let passes = by_path.get(&self.path).into_iter().flatten().copied();
+        self.predicted = sum_of_passes(self.energy, passes.filter(|known| self.passes.get(&known.pass).0 != 0.0));
+        self.children = self.children.into_iter().map(|child| child.with_predicted(by_path)).collect();
         self
     }
 
@@ -164,12 +195,20 @@ impl EnergyTree {
 impl Serialize for EnergyTree {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut node =
-            serializer.serialize_struct("EnergyTree", 14 + usize::from(self.standard_error.is_some()))?;
+            serializer.serialize_struct("EnergyTree", 16 + usize::from(self.standard_error.is_some()))?;
         node.serialize_field("name", &self.name)?;
         node.serialize_field("path", &self.path)?;
         node.serialize_field("energy_j", &self.energy)?;
         node.serialize_field("low_j", &self.interval.map(|interval| interval.low))?;
         node.serialize_field("high_j", &self.interval.map(|interval| interval.high))?;
+        for (name, end) in [("low_90_j", |ends: PredictionInterval| ends.low), ("high_90_j", |ends| ends.high)]
+            as [(&'static str, fn(PredictionInterval) -> Joules); 2]
+        {
+            match self.predicted {
+                Some(ends) => node.serialize_field(name, &end(ends))?,
+                None => node.skip_field(name)?,
+            }
+        }
         match self.standard_error {
             Some(error) => node.serialize_field("standard_error_j", &error)?,
             None => node.skip_field("standard_error_j")?,

@@ -1,21 +1,23 @@
 //! Which carbon intensity holds: the first of a chain that is known, from the user's own value to `unknown`.
 
+use jouletree_model::GramsPerKwh;
+
 use crate::tables::{Country, GOOGLE_SOURCE, GOOGLE_YEAR, Grid, WORLD_AVERAGE};
-use crate::{Intensity, Origin, Place};
+use crate::{Intensity, Location, Origin};
 
 /// What the chain may use beside the place.
 #[derive(Debug, Clone, Default)]
 pub struct Known {
     /// A value of the user, which wins.
-    pub given: Option<f64>,
+    pub given: Option<GramsPerKwh>,
     /// What a service says that it is now.
     pub live: Option<Intensity>,
-    /// Whether the mean of the world may stand for a place that is not known.
+    /// Whether the mean of the world may be used for an unknown location.
     pub world_average: bool,
 }
 
 /// The intensity at a place; none when it is not known.
-pub fn intensity(known: &Known, place: &Place) -> Option<Intensity> {
+pub fn intensity(known: &Known, place: &Location) -> Option<Intensity> {
     known
         .given
         .map(Intensity::given)
@@ -27,11 +29,11 @@ pub fn intensity(known: &Known, place: &Place) -> Option<Intensity> {
         .or_else(|| known.world_average.then(world_average))
 }
 
-/// Of a region of a cloud: the provider's own figure, else that of the grid where it stands. AWS and Azure publish none.
-fn of_cloud(place: &Place) -> Option<Intensity> {
+/// Of a region of a cloud: the provider's own figure, else that of the grid of its location. AWS and Azure publish none.
+fn of_cloud(place: &Location) -> Option<Intensity> {
     let region = place.cloud?.region?;
-    let own = region.google.map(|g_per_kwh| Intensity {
-        g_per_kwh,
+    let own = region.google.map(|value| Intensity {
+        value,
         zone: region.zone(),
         year: Some(GOOGLE_YEAR),
         source: format!("{GOOGLE_SOURCE}, by way of CodeCarbon 3.3.2"),
@@ -52,7 +54,7 @@ fn in_cloud(zone: &str, region: &str) -> String {
 
 fn of_grid(grid: &Grid) -> Intensity {
     Intensity {
-        g_per_kwh: grid.g_per_kwh,
+        value: grid.intensity,
         zone: grid.code.clone(),
         year: Some(grid.year),
         source: grid.source().to_owned(),
@@ -63,8 +65,8 @@ fn of_grid(grid: &Grid) -> Intensity {
 
 /// What was published for a country. A zero is a hole in the table: no electricity is made from nothing.
 fn published(country: &Country) -> Option<Intensity> {
-    (country.g_per_kwh > 0.0).then(|| Intensity {
-        g_per_kwh: country.g_per_kwh,
+    (country.intensity.0 > 0.0).then(|| Intensity {
+        value: country.intensity,
         zone: country.iso3.clone(),
         year: Some(country.year),
         source: crate::tables::COUNTRY_SOURCE.to_owned(),
@@ -76,7 +78,7 @@ fn published(country: &Country) -> Option<Intensity> {
 /// From what a country makes its electricity.
 pub fn of_mix(country: &Country) -> Option<Intensity> {
     Some(Intensity {
-        g_per_kwh: country.mix().intensity()?,
+        value: country.mix().intensity()?,
         zone: country.iso3.clone(),
         year: Some(country.year),
         source: format!("sources of electricity by {}, each with its factor", crate::tables::COUNTRY_SOURCE),
@@ -87,11 +89,11 @@ pub fn of_mix(country: &Country) -> Option<Intensity> {
 
 fn world_average() -> Intensity {
     Intensity {
-        g_per_kwh: WORLD_AVERAGE,
+        value: WORLD_AVERAGE,
         zone: "world".to_owned(),
         year: Some(2019),
         source: "IEA, mean of the world".to_owned(),
         origin: Origin::WorldAverage,
-        note: Some("nobody told where this ran".to_owned()),
+        note: Some("location unknown; add --country".to_owned()),
     }
 }

@@ -1,18 +1,18 @@
 //! The same energy in other regions of clouds, and what others have published about one of them.
 
-use jouletree_model::Joules;
+use jouletree_model::{GramsPerKwh, Joules};
 
 use crate::tables::{CloudRegion, GOOGLE_SOURCE, Providers};
-use crate::{Cloud, Facility, Impact, Intensity, Place, PlaceError, chain};
+use crate::{Cloud, Facility, Impact, Intensity, Location, PlaceError, chain};
 
-/// A region, and what an energy stands for there.
+/// A region, and the impact of an energy there.
 #[derive(Debug, Clone)]
 pub struct Alternative {
     /// The region.
     pub region: &'static CloudRegion,
     /// The intensity there, by the same chain as everywhere; none where it is not known.
     pub intensity: Option<Intensity>,
-    /// What the energy stands for there.
+    /// The impact of the energy there.
     pub impact: Impact,
 }
 
@@ -21,16 +21,16 @@ pub struct Alternative {
 pub struct Published {
     /// Who says so.
     pub source: &'static str,
-    /// Of which year, or of which edition of the table where that does not tell.
+    /// Of which year, or of which edition of the table where that has none.
     pub year: &'static str,
     /// Grams of CO2 equivalent per kilowatt-hour.
-    pub g_per_kwh: f64,
+    pub intensity: GramsPerKwh,
 }
 
 /// Every provider.
 pub const ALL: &str = "all";
 
-/// The providers that somebody names; `all` is all of them.
+/// The providers that were named; `all` is all of them.
 pub fn providers(names: &[String]) -> Result<Vec<&'static str>, PlaceError> {
     let mut found: Vec<&'static str> = Vec::new();
     for name in names {
@@ -48,18 +48,18 @@ pub fn providers(names: &[String]) -> Result<Vec<&'static str>, PlaceError> {
     Ok(Providers::all().filter(named).collect())
 }
 
-/// What an energy stands for in every region of some providers, the fewest grams first, what is not known last.
+/// The impact of an energy in every region of some providers, the fewest grams first, what is not known last.
 pub fn alternatives(providers: &[&'static str], it_energy: Joules, facility: Facility) -> Vec<Alternative> {
     let regions =
         providers.iter().flat_map(|provider| CloudRegion::of(provider).map(move |region| (provider, region)));
     let alternative = |(provider, region): (&&'static str, &'static CloudRegion)| {
-        let place = Place { cloud: Some(Cloud { provider, region: Some(region) }), ..Place::default() };
+        let place = Location { cloud: Some(Cloud { provider, region: Some(region) }), ..Location::default() };
         let intensity = chain::intensity(&chain::Known::default(), &place);
         let impact = Impact::of(it_energy, facility, intensity.as_ref());
         Alternative { region, intensity, impact }
     };
     let mut found: Vec<Alternative> = regions.map(alternative).collect();
-    let grams = |one: &Alternative| one.intensity.as_ref().map_or(f64::INFINITY, |found| found.g_per_kwh);
+    let grams = |one: &Alternative| one.intensity.as_ref().map_or(f64::INFINITY, |found| found.value.0);
     found.sort_by(|one, other| grams(one).total_cmp(&grams(other)));
     found
 }
@@ -73,12 +73,14 @@ pub fn published(region: &CloudRegion) -> Vec<Published> {
     ];
     tables
         .into_iter()
-        .filter_map(|(source, year, g_per_kwh)| Some(Published { source, year, g_per_kwh: g_per_kwh? }))
+        .filter_map(|(source, year, intensity)| Some(Published { source, year, intensity: intensity? }))
         .collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use jouletree_model::Grams;
+
     use super::*;
 
     #[test]
@@ -86,10 +88,11 @@ mod tests {
         let found =
             alternatives(&["aws", "gcp"], Joules(Joules::PER_KILOWATT_HOUR), Facility { pue: 2.0, wue: 0.0 });
         assert_eq!(found.len(), CloudRegion::of("aws").count() + CloudRegion::of("gcp").count());
-        let grams: Vec<f64> = found.iter().map(|one| one.impact.carbon_g.unwrap_or(f64::INFINITY)).collect();
+        let grams: Vec<f64> =
+            found.iter().map(|one| one.impact.carbon.map_or(f64::INFINITY, |grams| grams.0)).collect();
         assert!(grams.is_sorted(), "{grams:?}");
         let belgium = found.iter().find(|one| one.region.region == "europe-west1");
-        assert_eq!(belgium.and_then(|one| one.impact.carbon_g), Some(2.0 * 122.0));
+        assert_eq!(belgium.and_then(|one| one.impact.carbon), Some(Grams(2.0 * 122.0)));
     }
 
     #[test]
@@ -105,6 +108,6 @@ mod tests {
     fn tables_that_differ_are_all_told() {
         let taiwan = CloudRegion::find("gcp", "asia-east1").map(published).unwrap_or_default();
         assert_eq!(taiwan.len(), 3, "{taiwan:?}");
-        assert!(taiwan.iter().any(|one| one.g_per_kwh != taiwan[0].g_per_kwh));
+        assert!(taiwan.iter().any(|one| one.intensity != taiwan[0].intensity));
     }
 }

@@ -2,25 +2,27 @@
 
 use std::path::Path;
 
-use crate::live::ElectricityMaps;
+use jouletree_model::{Grams, GramsPerKwh};
+
+use crate::electricity_maps::ElectricityMaps;
 use crate::settings::{Key, Layer, Settings, SettingsError};
 use crate::tables::{Providers, server};
-use crate::{Embodied, Facility, FacilityError, Intensity, Place, PlaceError, Tariff, TariffError, chain};
+use crate::{Embodied, Facility, FacilityError, Intensity, Location, PlaceError, Tariff, TariffError, chain};
 
-/// Where and how a machine stands.
+/// The location of a machine and the facts about its site.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
-    /// Where it stands, as far as somebody says so.
-    pub place: Place,
+    /// Its location, as far as it is set.
+    pub place: Location,
     /// The carbon intensity there; none when it is not known.
     pub intensity: Option<Intensity>,
     /// The data centre around it.
     pub facility: Facility,
-    /// What electricity costs; none when nobody says.
+    /// What electricity costs; none when it is not set.
     pub tariff: Option<Tariff>,
     /// The currency of that.
     pub currency: String,
-    /// What making it emitted; none when nobody wants it counted.
+    /// What making it emitted; none when it is not to be counted.
     pub embodied: Option<EmbodiedWanted>,
     /// What the user should know.
     pub warnings: Vec<String>,
@@ -29,8 +31,8 @@ pub struct Context {
 /// How the making of a machine is counted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EmbodiedWanted {
-    /// Kilograms of all of it; none when they are counted from its parts.
-    pub total_kg: Option<f64>,
+    /// All of it; none when they are counted from its parts.
+    pub total: Option<Grams>,
     /// How long it lasts.
     pub life_years: f64,
     /// The part in use.
@@ -40,8 +42,8 @@ pub struct EmbodiedWanted {
 impl EmbodiedWanted {
     /// Counts it, with what its parts come to.
     pub fn with(self, of_parts: Embodied) -> Embodied {
-        let total_kg = self.total_kg.unwrap_or(of_parts.total_kg);
-        Embodied { total_kg, life_years: self.life_years, share: self.share }
+        let total = self.total.unwrap_or(of_parts.total);
+        Embodied { total, life_years: self.life_years, share: self.share }
     }
 }
 
@@ -53,7 +55,7 @@ pub enum ContextError {
     Setting(#[from] SettingsError),
     /// The place is not known.
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    Location(#[from] PlaceError),
     /// The data centre cannot be.
     #[error(transparent)]
     Facility(#[from] FacilityError),
@@ -75,7 +77,7 @@ impl Context {
                 .ok(),
         };
         let known = chain::Known {
-            given: settings.number(Key::Intensity)?,
+            given: settings.number(Key::Intensity)?.map(GramsPerKwh),
             live,
             world_average: settings.flag(Key::AllowWorldAverage)?,
         };
@@ -94,7 +96,7 @@ impl Context {
 }
 
 impl Context {
-    /// The same, whatever is wrong: what cannot be used is left out one by one, and told.
+    /// The same, whatever is wrong: what cannot be used is left out one by one, with a warning.
     pub fn resolve_what_can_be(settings: &Settings, cache: Option<&Path>) -> (Context, Vec<String>) {
         let (mut settings, mut problems) = (settings.clone(), Vec::new());
         loop {
@@ -105,7 +107,7 @@ impl Context {
             problems.push(error.to_string());
             // Each error takes its settings away, so that this ends.
             let wrong = match error {
-                ContextError::Place(_) => vec![Key::Country, Key::Region, Key::Provider, Key::CloudRegion],
+                ContextError::Location(_) => vec![Key::Country, Key::Region, Key::Provider, Key::CloudRegion],
                 ContextError::Facility(FacilityError::Pue(_)) => vec![Key::Pue],
                 ContextError::Facility(FacilityError::Wue(_)) => vec![Key::Wue],
                 ContextError::Tariff(_) => vec![Key::Tariff],
@@ -120,11 +122,11 @@ impl Context {
     }
 }
 
-/// The place; of a cloud that tells a region without figures, the cloud alone. That is nobody's slip, and must not keep
-/// anybody from measuring.
-fn place_or_provider(settings: &Settings, warnings: &mut Vec<String>) -> Result<Place, PlaceError> {
-    let told = settings.value(Key::CloudRegion).map(|value| value.layer);
-    match (place(settings), told) {
+/// The place; of a cloud that reports a region without figures, the cloud alone. That is no mistake of the user, and must not keep
+/// a measurement from starting.
+fn place_or_provider(settings: &Settings, warnings: &mut Vec<String>) -> Result<Location, PlaceError> {
+    let layer = settings.value(Key::CloudRegion).map(|value| value.layer);
+    match (place(settings), layer) {
         (Err(error @ PlaceError::CloudRegion { .. }), Some(Layer::CloudMetadata(path))) => {
             warnings.push(format!("{}: {error} Name the country with --country", path.display()));
             let mut without = settings.clone();
@@ -135,8 +137,8 @@ fn place_or_provider(settings: &Settings, warnings: &mut Vec<String>) -> Result<
     }
 }
 
-fn place(settings: &Settings) -> Result<Place, PlaceError> {
-    // Who names a place does not mean that of somebody who named another more weakly, nor a part of it.
+fn place(settings: &Settings) -> Result<Location, PlaceError> {
+    // A location set at a higher-priority layer discards lower layers' country and region.
     let unless = |key, stronger: &[Key]| {
         settings.text(key).filter(|_| !stronger.iter().any(|stronger| settings.outranks(*stronger, key)))
     };
@@ -144,7 +146,7 @@ fn place(settings: &Settings) -> Result<Place, PlaceError> {
     let region = unless(Key::Region, &[Key::Country, Key::Provider]);
     let provider = unless(Key::Provider, &[Key::Country]);
     let cloud_region = unless(Key::CloudRegion, &[Key::Country, Key::Provider]).filter(|_| provider.is_some());
-    Place::find(country.as_deref(), region.as_deref(), provider.as_deref(), cloud_region.as_deref())
+    Location::find(country.as_deref(), region.as_deref(), provider.as_deref(), cloud_region.as_deref())
 }
 
 /// The service that is to be asked; none unless the user wants it.
@@ -173,11 +175,11 @@ fn embodied(settings: &Settings) -> Result<Option<EmbodiedWanted>, SettingsError
         Some((provider, instance)) => server(Providers::find(provider)?, instance).map(Some),
         None => text.parse::<f64>().ok().filter(|kg| kg.is_finite() && *kg >= 0.0).map(Some),
     };
-    let Some(total_kg) = settings.parsed(Key::EmbodiedKg, wanted, kilograms)? else { return Ok(None) };
+    let Some(kilograms) = settings.parsed(Key::EmbodiedKg, wanted, kilograms)? else { return Ok(None) };
     let positive = |text: &str| text.parse::<f64>().ok().filter(|years| *years > 0.0 && years.is_finite());
     let part = |text: &str| text.parse::<f64>().ok().filter(|part| (0.0..=1.0).contains(part));
     Ok(Some(EmbodiedWanted {
-        total_kg,
+        total: kilograms.map(|kilograms| Grams(kilograms * 1e3)),
         life_years: settings
             .parsed(Key::LifeYears, "a number of years", positive)?
             .unwrap_or(Embodied::LIFE_YEARS),

@@ -81,7 +81,7 @@ impl Hardware {
     }
 }
 
-/// The accelerator that somebody means.
+/// The accelerator that the user means.
 pub fn accelerator(text: &str) -> Result<&'static Accelerator, HardwareError> {
     Accelerator::find(text).ok_or_else(|| HardwareError::Unknown {
         given: text.to_owned(),
@@ -100,7 +100,7 @@ mod tests {
     /// The calculator's own example: 100 hours of one A100 PCIe, 250 W, is 25 kWh.
     #[test]
     fn watts_times_hours() {
-        let energy = |found: Result<Hardware, HardwareError>| found.map(|found| found.energy().kilowatt_hours());
+        let energy = |found: Result<Hardware, HardwareError>| found.map(|found| found.energy().kilowatt_hours().0);
         assert_eq!(energy(hardware(250.0, 1, 1.0, 100.0)), Ok(25.0));
         assert_eq!(energy(hardware(250.0, 8, 0.5, 100.0)), Ok(100.0));
         let with_processor = Hardware::new(Watts(250.0), 2, 0.5, Watts(50.0), 10.0);
@@ -114,7 +114,7 @@ mod tests {
         assert!(matches!(hardware(1.0, 0, 1.0, 1.0), Err(HardwareError::Count(0))));
         assert!(matches!(hardware(1.0, 1, 1.1, 1.0), Err(HardwareError::Utilization(_))));
         assert!(matches!(hardware(1.0, 1, 1.0, f64::INFINITY), Err(HardwareError::Hours(_))));
-        let told = accelerator("RTX 4900").map_err(|error| error.to_string());
-        assert!(told.is_err_and(|told| told.contains("did you mean `RTX 4090`?")));
+        let error = accelerator("RTX 4900").map_err(|error| error.to_string());
+        assert!(error.is_err_and(|error| error.contains("did you mean `RTX 4090`?")));
     }
 }

@@ -2,7 +2,7 @@
 
 use jouletree_model::{Joules, Kind, Nanos, Warning, Watts};
 
-use crate::formats::{Part, Parts};
+use crate::formats::{ClassEnergy, Parts};
 use crate::models::ram::{Rule, power};
 use crate::settings::{Key, Settings, SettingsError};
 
@@ -12,7 +12,7 @@ enum Model {
     Rule(Rule),
 }
 
-/// Adds the memory's energy if somebody wants a model of it. A meter is better than any model.
+/// Adds the memory's energy if a model of it is asked for. A meter is better than any model.
 pub fn apply(
     parts: &mut Parts,
     settings: &Settings,
@@ -34,7 +34,8 @@ pub fn apply(
         }
     };
     let energy = Joules(watts.0 * time.seconds());
-    parts.ram = Some(Part { energy, low: Joules::ZERO, high: Joules(2.0 * energy.0), kind: Kind::Estimated });
+    parts.ram =
+        Some(ClassEnergy { energy, low: Joules::ZERO, high: Joules(2.0 * energy.0), kind: Kind::Estimated });
     Ok(())
 }
 

@@ -1,6 +1,6 @@
-//! What somebody may have meant: the known name that is nearest to an unknown one.
+//! What the user may have meant: the known name that is nearest to an unknown one.
 
-/// The nearest of some names, where it is near enough to be worth telling.
+/// The nearest of some names, where it is near enough to be worth suggesting.
 pub(crate) fn nearest<'a>(unknown: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let unknown = unknown.to_lowercase();
     let scored = names.map(|name| (strsim::jaro_winkler(&unknown, &name.to_lowercase()), name));

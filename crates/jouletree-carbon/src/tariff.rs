@@ -41,7 +41,7 @@ impl Tariff {
         self.steps.iter().take_while(|step| step.0 <= minute).last().map_or(last, |step| step.1)
     }
 
-    /// What an energy costs that was used from one time to another, by a function that tells how much of it was used
+    /// What an energy costs that was used from one time to another, by a function that returns how much of it was used
     /// in a part of that time.
     pub fn cost(
         &self,
@@ -55,19 +55,19 @@ impl Tariff {
         while begin < until {
             let (price, end) = self.until_change(begin, zone);
             let end = end.min(until).max(Nanos(begin.0.saturating_add(1)));
-            cost += energy(begin, end).kilowatt_hours() * price;
+            cost += energy(begin, end).kilowatt_hours().0 * price;
             begin = end;
         }
         cost
     }
 
-    /// What an energy costs that is used evenly over whole days, when nobody knows which hours it will be.
+    /// What an energy costs that is used evenly over whole days, when the hours are unknown.
     pub fn cost_of_days(&self, energy: Joules) -> f64 {
         let starts = self.steps.iter().map(|step| step.0);
         let ends = starts.clone().skip(1).chain(starts.clone().take(1).map(|first| first + MINUTES_OF_DAY));
         let minutes = starts.zip(ends).map(|(start, end)| f64::from(end - start));
         let price: f64 = self.steps.iter().zip(minutes).map(|(step, minutes)| step.1 * minutes).sum();
-        energy.kilowatt_hours() * price / f64::from(MINUTES_OF_DAY)
+        energy.kilowatt_hours().0 * price / f64::from(MINUTES_OF_DAY)
     }
 
     /// Whether it is the same at all hours.

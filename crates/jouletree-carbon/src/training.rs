@@ -1,4 +1,4 @@
-//! The energy of a whole training, foretold from its first epochs.
+//! The energy of a whole training, foreseen from its first epochs.
 
 use jouletree_model::{Joules, Nanos};
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -43,7 +43,7 @@ pub fn forecast(done: &[Epoch], epochs: usize) -> Option<Forecast> {
     let took: f64 = done.iter().map(|epoch| epoch.time.0 as f64).sum();
     let time = took + left * steady.iter().map(|epoch| epoch.time.0 as f64).sum::<f64>() / count;
     let variance = steady.iter().map(|epoch| (epoch.energy.0 - mean).powi(2)).sum::<f64>() / (count - 1.0);
-    // Those that are left vary, and their mean is known only as well as those seen tell.
+    // Those that are left vary, and their mean is known only as well as those seen allow.
     let spread = (variance * (left + left * left / count)).sqrt();
     let quantile = StudentsT::new(0.0, 1.0, count - 1.0).ok().map(|law| law.inverse_cdf(0.975));
     let interval = quantile.filter(|_| steady.len() > 1).map(|quantile| {
@@ -97,21 +97,21 @@ mod tests {
 
     #[test]
     fn without_a_warm_up_it_is_the_mean() {
-        let told = forecast(&epochs(&[10.0, 12.0]), 100);
-        assert_eq!(told.as_ref().map(|told| (told.energy, told.warm_up)), Some((Joules(1100.0), 0)));
-        assert_eq!(told.map(|told| told.time), Some(Nanos(100_000_000_000)));
+        let seen = forecast(&epochs(&[10.0, 12.0]), 100);
+        assert_eq!(seen.as_ref().map(|seen| (seen.energy, seen.warm_up)), Some((Joules(1100.0), 0)));
+        assert_eq!(seen.map(|seen| seen.time), Some(Nanos(100_000_000_000)));
         assert_eq!(forecast(&[], 100), None);
     }
 
     #[test]
     fn one_epoch_has_no_interval() {
-        assert_eq!(forecast(&epochs(&[10.0]), 100).and_then(|told| told.interval), None);
+        assert_eq!(forecast(&epochs(&[10.0]), 100).and_then(|seen| seen.interval), None);
     }
 
     #[test]
     fn a_slow_beginning_is_not_multiplied() {
-        let told = forecast(&epochs(&[50.0, 10.0, 10.1, 9.9, 10.0, 10.0]), 100);
-        let (energy, warm_up) = told.map_or((0.0, 0), |told| (told.energy.0, told.warm_up));
+        let seen = forecast(&epochs(&[50.0, 10.0, 10.1, 9.9, 10.0, 10.0]), 100);
+        let (energy, warm_up) = seen.map_or((0.0, 0), |seen| (seen.energy.0, seen.warm_up));
         assert_eq!(warm_up, 1);
         assert!((energy - (100.0 + 94.0 * 10.0)).abs() < 1e-9, "{energy}");
     }
@@ -128,10 +128,10 @@ mod tests {
         let mut held = 0;
         for _ in 0..1000 {
             let all: Vec<f64> = (0..60).map(|_| 100.0 + 5.0 * normal()).collect();
-            let told = forecast(&epochs(&all[..6]), 60);
+            let seen = forecast(&epochs(&all[..6]), 60);
             let truth: f64 = all.iter().sum();
             held += usize::from(
-                told.and_then(|told| told.interval).is_some_and(|(low, high)| (low.0..=high.0).contains(&truth)),
+                seen.and_then(|seen| seen.interval).is_some_and(|(low, high)| (low.0..=high.0).contains(&truth)),
             );
         }
         assert!((920..=975).contains(&held), "{held} of 1000");

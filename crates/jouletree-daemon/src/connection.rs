@@ -14,13 +14,13 @@ use tokio::time::Sleep;
 use tonic::transport::server::{Connected, TlsConnectInfo};
 use tonic::{Request, Status};
 
-use crate::connections::{Connections, Entrance, Full, Party, Place};
+use crate::connections::{ConnectionSlot, Connections, Entrance, Full, Party};
 use crate::policy::Peer;
 
 /// A client begins with so many bytes (the preface of HTTP/2).
 const PREFACE: usize = 24;
 /// It has so long for them and, where the kernel does not identify it, for its first call with the token.
-const PATIENCE: Duration = Duration::from_secs(10);
+const FIRST_CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The client of a call, known by its connection.
 #[derive(Debug, Clone)]
@@ -42,7 +42,7 @@ pub struct Line {
     pub started: Mutex<Option<u64>>,
     /// Whether the client has made the call that it has to make in time.
     has_called: AtomicBool,
-    place: Place,
+    place: ConnectionSlot,
 }
 
 impl Caller {
@@ -93,7 +93,7 @@ impl<S> Connection<S> {
         let (place, closed) = connections.admit(party)?;
         let (user, started, has_called) = (OnceLock::new(), Mutex::default(), AtomicBool::new(false));
         let line = Arc::new(Line { ends, user, started, has_called, place });
-        let waiting = Some(Box::pin(tokio::time::sleep(PATIENCE)));
+        let waiting = Some(Box::pin(tokio::time::sleep(FIRST_CALL_TIMEOUT)));
         Some(Connection { stream, waiting, read: 0, closed: Some(closed), caller: Caller { peer, line } })
     }
 
@@ -210,7 +210,7 @@ mod tests {
         let (mut client, mut connection) = admit(Entrance::Token);
         connection.connect_info().trust().unwrap();
         let later = tokio::spawn(async move {
-            tokio::time::sleep(10 * PATIENCE).await;
+            tokio::time::sleep(10 * FIRST_CALL_TIMEOUT).await;
             client.write_all(b"x").await.unwrap();
             client
         });

@@ -4,13 +4,19 @@
 //! refused. Strangers never lock out others: at their limit, the one that was quiet for longest is closed.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use jouletree_host::Throttle;
 use tokio::sync::oneshot;
+use tracing::warn;
 
 use crate::config::Limits;
+
+/// How many refused connections are logged in a minute.
+const REFUSALS: u32 = 30;
 
 /// Whom a connection is counted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +35,15 @@ impl Party {
                 Party::Address(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into())
             }
             address => Party::Address(address),
+        }
+    }
+}
+
+impl fmt::Display for Party {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Party::User(user) => write!(f, "uid {user}"),
+            Party::Address(address) => write!(f, "{address}"),
         }
     }
 }
@@ -66,11 +81,19 @@ pub struct Connections {
     open: Mutex<Open>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Open {
     /// By number; later ones have larger numbers.
     entries: BTreeMap<u64, Entry>,
     next: u64,
+    /// Limits the messages about connections that were refused or closed for others.
+    refusals: Throttle,
+}
+
+impl Default for Open {
+    fn default() -> Open {
+        Open { entries: BTreeMap::new(), next: 0, refusals: Throttle::new(REFUSALS, Duration::from_secs(60)) }
+    }
 }
 
 #[derive(Debug)]
@@ -106,11 +129,17 @@ impl Connections {
     }
 
     /// A place for a new connection, if there is one, and what says that it was taken away.
-    pub fn admit(self: &Arc<Connections>, party: Party) -> Option<(Place, oneshot::Receiver<()>)> {
+    pub fn admit(self: &Arc<Connections>, party: Party) -> Option<(ConnectionSlot, oneshot::Receiver<()>)> {
         let mut open = self.lock();
         let is_trusted = self.entrance == Entrance::Kernel;
         match is_trusted {
-            true if !open.has_room(self.trusted, party) => return None,
+            true if !open.has_room(self.trusted, party) => {
+                if let Some(suppressed) = open.refusals.pass(Instant::now()) {
+                    let connections = open.entries.len();
+                    warn!(client = %party, connections, suppressed, "connection refused: too many are open");
+                }
+                return None;
+            }
             true => {}
             false => open.make_room(self.strangers, party),
         }
@@ -118,7 +147,7 @@ impl Connections {
         let number = open.next;
         open.next += 1;
         open.entries.insert(number, Entry { party, is_trusted, called: None, _close: close });
-        Some((Place { number, all: self.clone() }, closed))
+        Some((ConnectionSlot { number, all: self.clone() }, closed))
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
@@ -160,18 +189,24 @@ impl Open {
         let strangers = self.counted(false).filter(|(_, entry)| entry.party == party);
         // One that never made a call before one that did, and of equals the oldest.
         let quietest = strangers.min_by_key(|(number, entry)| (entry.called, *number)).map(|(number, _)| number);
-        quietest.is_some_and(|number| self.entries.remove(&number).is_some())
+        let closed = quietest.and_then(|number| self.entries.remove(&number));
+        if closed.is_some()
+            && let Some(suppressed) = self.refusals.pass(Instant::now())
+        {
+            warn!(client = %party, suppressed, "connection closed: too many without a token, and this one was idle longest");
+        }
+        closed.is_some()
     }
 }
 
 /// A place among the connections, which is free again when this is dropped.
 #[derive(Debug)]
-pub struct Place {
+pub struct ConnectionSlot {
     number: u64,
     all: Arc<Connections>,
 }
 
-impl Place {
+impl ConnectionSlot {
     /// The connections that it is among.
     pub fn all(&self) -> &Arc<Connections> {
         &self.all
@@ -199,7 +234,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.all.lock().entries.remove(&self.number);
     }
@@ -224,7 +259,7 @@ mod tests {
         Party::at(text.parse().unwrap())
     }
 
-    type Admitted = (Place, oneshot::Receiver<()>);
+    type Admitted = (ConnectionSlot, oneshot::Receiver<()>);
 
     fn is_closed(admitted: &mut Admitted) -> bool {
         admitted.1.try_recv() == Err(oneshot::error::TryRecvError::Closed)

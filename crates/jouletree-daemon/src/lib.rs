@@ -4,7 +4,7 @@
 //! [`Station`](jouletree_meter::station::Station). [`serve`] is the daemon; [`client`] is the way to it. What a client
 //! may see is decided in [`policy`] from what the kernel says of it. Batches wait until the client says that it has
 //! them, so that a connection may break and nothing is lost; a client that does not keep up loses its own batches, is
-//! told how many samples, and holds up nobody.
+//! receives the number of lost samples, and does not delay others.
 
 mod accept;
 pub mod client;

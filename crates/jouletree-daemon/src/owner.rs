@@ -1,4 +1,4 @@
-//! The owner of a process, as `/proc` tells, and what tells the process from a later one with the same number.
+//! The owner of a process, as `/proc` shows it, and what distinguishes the process from a later one with the same number.
 
 use std::fs;
 use std::io;
@@ -32,7 +32,7 @@ impl Process {
         Ok(owner(&status).filter(|_| is_same).map(|owner| Process { owner, pid, began: before }))
     }
 
-    /// Whether this is the same process, whoever owns it by now.
+    /// Whether this is the same process, even if its owner changed.
     pub fn is(self, other: Process) -> bool {
         (self.pid, self.began) == (other.pid, other.began)
     }

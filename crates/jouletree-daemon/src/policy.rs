@@ -1,8 +1,10 @@
 //! Who may see what, and how finely.
 //!
-//! Energy at a fine grain tells what a processor computes: secret keys were read from it (the PLATYPUS attacks, 2020).
+//! Energy at a fine grain shows what a processor computes: secret keys were read from it (the PLATYPUS attacks, 2020).
 //! So processes of other users, and the machine as a whole, are shown to others than root no finer than every
 //! [`FLOOR`]. Clients from the network own no process.
+
+use std::fmt;
 
 use jouletree_model::Nanos;
 
@@ -14,11 +16,20 @@ pub const FLOOR: Nanos = Nanos(10_000_000);
 pub enum Peer {
     /// A user of this machine, as the kernel says.
     User(u32),
-    /// Somebody from the network who knows the token.
+    /// A client of the network that knows the token.
     Remote,
 }
 
-/// What somebody wants to watch.
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Peer::User(user) => write!(f, "uid {user}"),
+            Peer::Remote => f.write_str("remote"),
+        }
+    }
+}
+
+/// What a client wants to watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
     /// The machine as a whole.
@@ -61,7 +72,7 @@ pub struct Grant {
     pub floor: Option<Nanos>,
 }
 
-/// Why somebody may not watch a process.
+/// Why a client may not watch a process.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the process belongs to another user, and this daemon does not show such processes (`--foreign refuse`); watch one \
@@ -94,7 +105,7 @@ pub fn grant(peer: Peer, target: Target, period: Nanos, foreign: Foreign) -> Res
         Target::Process(_) => "a process of another user",
         Target::Machine => "the machine as a whole",
     };
-    let why = || format!("{whose} is shown every {FLOOR} at most: finer energy would tell what others compute");
+    let why = || format!("{whose} is shown every {FLOOR} at most: finer energy would show what others compute");
     let why_longer = (period < FLOOR).then(why);
     Ok(Grant { period: period.max(FLOOR), why_longer, only_own: false, floor: Some(FLOOR) })
 }

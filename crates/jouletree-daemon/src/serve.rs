@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Identity, Server, ServerTlsConfig};
 use tonic::{Request, Status};
+use tracing::{info, warn};
 
 use crate::accept::{accept_tcp, accept_unix};
 use crate::config::{Config, Tcp, Ways};
@@ -25,21 +26,21 @@ use crate::connections::{Connections, Entrance, Full};
 use crate::service::MeterService;
 use crate::sessions::Sessions;
 use crate::smaragdine;
-use crate::socket::{Socket, SocketError};
+use crate::socket::{DaemonSocket, SocketError};
 use crate::token::Token;
 use crate::wire::v1::meter_server::MeterServer;
 
 /// No request needs more bytes.
 pub(crate) const LARGEST_REQUEST: usize = 64 << 10;
-/// So long clients have to hear that their sessions have ended.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// How long clients have to receive the end of their sessions.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Why the daemon does not serve.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// It has no socket.
     #[error(transparent)]
-    Socket(#[from] SocketError),
+    DaemonSocket(#[from] SocketError),
     /// It cannot listen there.
     #[error("cannot listen on {0}: {1}; choose another address, or end who listens there")]
     Listen(SocketAddr, #[source] io::Error),
@@ -72,8 +73,8 @@ pub fn serve(station: Station, config: Config, ready: impl FnOnce(&Ways)) -> Res
         let _hangup = signal(SignalKind::hangup())?;
         let stop = async move {
             tokio::select! {
-                _ = term.recv() => {}
-                _ = int.recv() => {}
+                _ = term.recv() => info!(signal = "SIGTERM", "stopping"),
+                _ = int.recv() => info!(signal = "SIGINT", "stopping"),
             }
         };
         serve_until(station, config, ready, stop).await
@@ -114,9 +115,10 @@ pub async fn serve_until(
         let incoming = accept_tcp(listener, open);
         servers.spawn(router.serve_with_incoming_shutdown(incoming, until(closed.clone())));
     }
-    let (socket, listener) = Socket::bind(&place)?;
+    let (socket, listener) = DaemonSocket::bind(&place)?;
     let incoming = accept_unix(UnixListener::from_std(listener)?, local);
     servers.spawn(builder().add_service(meter).serve_with_incoming_shutdown(incoming, until(closed)));
+    log_start(&sessions, &ways);
     ready(&ways);
 
     tokio::pin!(stop);
@@ -127,9 +129,11 @@ pub async fn serve_until(
             _ = tidy.tick() => sessions.tidy(),
         }
     }
-    // Nobody new comes in by the path; those who are there hear the end.
+    let (began, statuses) = (Instant::now(), sessions.statuses());
+    info!(sessions = statuses.len(), "shutting down");
+    // No new client connects at the path; sessions that are open receive their end.
     drop(socket);
-    let farewell = async {
+    let shutdown = async {
         loop {
             sessions.end_all();
             if !sessions.has_attached() {
@@ -140,8 +144,29 @@ pub async fn serve_until(
         drop(close);
         while servers.join_next().await.is_some() {}
     };
-    let _ = tokio::time::timeout(FAREWELL, farewell).await;
+    let in_time = tokio::time::timeout(SHUTDOWN_TIMEOUT, shutdown).await.is_ok();
+    if !in_time {
+        warn!(timeout = ?SHUTDOWN_TIMEOUT, "some clients did not take the end of their sessions in time");
+    }
+    info!(took = ?began.elapsed(), dropped = sessions.dropped(), "stopped");
     Ok(())
+}
+
+/// Logs what is served, and where.
+fn log_start(sessions: &Sessions, ways: &Ways) {
+    let sensors = sessions.station().sensors();
+    let (version, pid) = (env!("CARGO_PKG_VERSION"), std::process::id());
+    info!(version, pid, sensors = sensors.len(), socket = %ways.socket.display(), "serving");
+    for sensor in &sensors {
+        let domain = sensor.domain.as_ref().map(tracing::field::display);
+        info!(device = %sensor.device, domain, source = %sensor.source, kind = %sensor.kind, "sensor");
+    }
+    if let Some(address) = ways.tcp {
+        info!(%address, "serving the network, with TLS and a token");
+    }
+    if let Some(address) = ways.smaragdine {
+        warn!(%address, "serving the Smaragdine protocol, which has no authentication");
+    }
 }
 
 fn builder() -> Server {

@@ -20,7 +20,7 @@ use crate::wire::v1::watch_request::Request as Wish;
 use crate::wire::{self, v1};
 
 /// How long a stream may take to say what it wants.
-const PATIENCE: Duration = Duration::from_secs(10);
+const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The service, for one way of reaching it.
 #[derive(Debug, Clone)]
@@ -51,7 +51,7 @@ impl Meter for MeterService {
     async fn watch(&self, request: Request<Streaming<v1::WatchRequest>>) -> Result<Response<Events>, Status> {
         let peer = peer(&request)?;
         let mut wishes = request.into_inner();
-        let first = tokio::time::timeout(PATIENCE, wishes.message()).await;
+        let first = tokio::time::timeout(FIRST_REQUEST_TIMEOUT, wishes.message()).await;
         let first = first.map_err(|_| Status::deadline_exceeded("the first request did not come in time"))??;
         let (held, next) = match first.and_then(|first| first.request) {
             Some(Wish::Start(start)) => {
@@ -70,7 +70,7 @@ impl Meter for MeterService {
         };
         let started = self.started(&held);
         let (sender, events) = mpsc::channel(1);
-        // There is room for it.
+        // The channel is empty, so this succeeds.
         let _ = sender.try_send(Ok(v1::WatchEvent { event: Some(Event::Started(started)) }));
         let stream = held.attach(next);
         let line = Line { sessions: self.sessions.clone(), held, stream, next, sender };
@@ -190,7 +190,7 @@ impl Line {
     }
 }
 
-/// Who asks, as the connection tells.
+/// The client, as the connection identifies it.
 #[allow(clippy::result_large_err, reason = "this is how services refuse")]
 fn peer<T>(request: &Request<T>) -> Result<Peer, Status> {
     Caller::of(request).map(|caller| caller.peer)
@@ -212,7 +212,7 @@ fn status(refused: RefusedSession) -> Status {
     }
 }
 
-/// The memory of this process in bytes; zero when the system does not tell.
+/// The memory of this process in bytes; zero when the system does not report it.
 fn resident() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").ok().and_then(|line| {
         let pages: u64 = line.split_ascii_whitespace().nth(1)?.parse().ok()?;

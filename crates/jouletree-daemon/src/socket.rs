@@ -27,7 +27,7 @@ pub struct SocketPlace {
     pub group: Option<String>,
 }
 
-/// The group where nobody names another.
+/// The default group.
 const GROUP: &str = "jouletree";
 
 impl SocketPlace {
@@ -44,7 +44,7 @@ impl Default for SocketPlace {
 /// Why there is no socket.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// Somebody else serves.
+    /// Another daemon serves.
     #[error("another daemon serves {0}; stop it first, or choose another path with --socket")]
     Taken(PathBuf),
     /// What is there is not a socket.
@@ -60,18 +60,18 @@ pub enum SocketError {
 
 /// A socket that others can connect to. It is removed when this is dropped.
 #[derive(Debug)]
-pub struct Socket {
+pub struct DaemonSocket {
     path: PathBuf,
-    /// What tells the socket from a later one of the same name.
+    /// What distinguishes the socket from a later one of the same name.
     file: (u64, u64),
     /// Held as long as the daemon serves, and kept when it ends: removing it would let two daemons hold it.
     _lock: File,
 }
 
-impl Socket {
+impl DaemonSocket {
     /// Makes the socket, in a folder that is made if it is missing. One that is left from a daemon that has ended is
     /// replaced.
-    pub fn bind(place: &SocketPlace) -> Result<(Socket, UnixListener), SocketError> {
+    pub fn bind(place: &SocketPlace) -> Result<(DaemonSocket, UnixListener), SocketError> {
         let path = &place.path;
         let system = |error: io::Error| SocketError::System(path.clone(), error);
         let group = place.group()?;
@@ -91,11 +91,11 @@ impl Socket {
         let listener = listen(&new, place.mode, group).map_err(system)?;
         let there = fs::symlink_metadata(&new).map_err(system)?;
         fs::rename(&new, path).map_err(system)?;
-        Ok((Socket { path: path.clone(), file: (there.dev(), there.ino()), _lock: lock }, listener))
+        Ok((DaemonSocket { path: path.clone(), file: (there.dev(), there.ino()), _lock: lock }, listener))
     }
 }
 
-impl Drop for Socket {
+impl Drop for DaemonSocket {
     fn drop(&mut self) {
         let is_ours = fs::symlink_metadata(&self.path).is_ok_and(|there| (there.dev(), there.ino()) == self.file);
         if is_ours {
@@ -150,7 +150,7 @@ fn listen(path: &Path, mode: u32, group: Option<u32>) -> io::Result<UnixListener
     Ok(listener)
 }
 
-/// Two daemons that start at once must not both find nobody there.
+/// Two daemons that start at once must not both find no other daemon.
 fn lock(path: &Path) -> Result<File, SocketError> {
     let name = with_suffix(path, ".lock");
     let system = |error| SocketError::System(name.clone(), error);
@@ -185,11 +185,11 @@ mod tests {
     fn is_there_with_its_mode_and_goes_with_its_daemon() {
         let folder = tempfile::tempdir().unwrap();
         let place = place(&folder);
-        let (socket, _listener) = Socket::bind(&place).unwrap();
+        let (socket, _listener) = DaemonSocket::bind(&place).unwrap();
         let mode = fs::metadata(&place.path).unwrap().mode();
         assert_eq!(mode & 0o777, 0o660);
         assert_eq!(fs::metadata(folder.path().join("run")).unwrap().mode() & 0o777, 0o755);
-        assert!(matches!(Socket::bind(&place), Err(SocketError::Taken(_))));
+        assert!(matches!(DaemonSocket::bind(&place), Err(SocketError::Taken(_))));
         assert!(UnixStream::connect(&place.path).is_ok(), "the other was not disturbed");
         drop(socket);
         assert!(!place.path.exists());
@@ -202,14 +202,14 @@ mod tests {
         fs::create_dir(folder.path().join("run")).unwrap();
         drop(UnixListener::bind(&place.path).unwrap());
         assert!(place.path.exists());
-        let (socket, _listener) = Socket::bind(&place).unwrap();
+        let (socket, _listener) = DaemonSocket::bind(&place).unwrap();
         assert!(UnixStream::connect(&place.path).is_ok());
         drop(socket);
         let _foreign = UnixListener::bind(&place.path).unwrap();
-        assert!(matches!(Socket::bind(&place), Err(SocketError::Taken(_))));
+        assert!(matches!(DaemonSocket::bind(&place), Err(SocketError::Taken(_))));
         fs::remove_file(&place.path).unwrap();
         fs::write(&place.path, "precious").unwrap();
-        assert!(matches!(Socket::bind(&place), Err(SocketError::NoSocket(_))));
+        assert!(matches!(DaemonSocket::bind(&place), Err(SocketError::NoSocket(_))));
         assert_eq!(fs::read(&place.path).unwrap(), b"precious");
     }
 
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(group_in(groups, "tree"), None);
         assert_eq!(group_in(groups, "broken"), None);
         let folder = tempfile::tempdir().unwrap();
-        let nobody = SocketPlace { group: Some("no such group".to_owned()), ..place(&folder) };
-        assert!(matches!(Socket::bind(&nobody), Err(SocketError::NoGroup(_))));
+        let missing = SocketPlace { group: Some("no such group".to_owned()), ..place(&folder) };
+        assert!(matches!(DaemonSocket::bind(&missing), Err(SocketError::NoGroup(_))));
     }
 }

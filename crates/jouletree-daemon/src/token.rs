@@ -42,7 +42,7 @@ pub enum TokenError {
 }
 
 impl Token {
-    /// The token in a file that nobody else can read.
+    /// The token in a file that no other user can read.
     pub fn read(path: &Path) -> Result<Token, TokenError> {
         let unreadable = |error| TokenError::Unreadable(path.to_owned(), error);
         let file = File::open(path).map_err(unreadable)?;
@@ -50,7 +50,7 @@ impl Token {
             return Err(TokenError::Open(path.to_owned()));
         }
         let mut bytes = Vec::new();
-        // One byte more tells that it is too long.
+        // One byte more shows that it is too long.
         file.take(LONGEST as u64 + 2).read_to_end(&mut bytes).map_err(unreadable)?;
         let bytes = bytes.trim_ascii();
         if !(SHORTEST..=LONGEST).contains(&bytes.len()) {
@@ -62,7 +62,7 @@ impl Token {
         Ok(Token(bytes.to_vec()))
     }
 
-    /// Whether a header `authorization` brings it. How long this takes tells nothing but its length.
+    /// Whether a header `authorization` brings it. How long this takes reveals nothing but its length.
     pub fn is_in(&self, header: Option<&[u8]>) -> bool {
         let brought = header.and_then(|header| header.strip_prefix(b"Bearer ")).unwrap_or_default();
         brought.ct_eq(&self.0).into()
@@ -104,7 +104,7 @@ mod tests {
         }
         for (content, length) in [(vec![], 0), (vec![b'a'; 15], 15), (vec![b'a'; 5000], 4098)] {
             match read(&content, 0o600) {
-                Err(TokenError::Length { length: told, .. }) => assert_eq!(told, length),
+                Err(TokenError::Length { length: found, .. }) => assert_eq!(found, length),
                 other => panic!("{other:?}"),
             }
         }

@@ -47,15 +47,15 @@ impl Board {
         state.is_last && state.newest.as_ref().is_some_and(|newest| Arc::ptr_eq(newest, snapshot))
     }
 
-    /// Somebody has got the last one.
+    /// A client has fetched the last one.
     pub(crate) fn note_last_taken(&self) {
         self.lock().was_last_taken = true;
         self.0.taken.notify_all();
     }
 
-    /// Waits until somebody has got the last snapshot, but no longer than this; says whether somebody has.
-    pub fn wait_for_last(&self, patience: Duration) -> bool {
-        let until = Instant::now() + patience;
+    /// Waits until a client has fetched the last snapshot, but no longer than this; says whether one has.
+    pub fn wait_for_last(&self, timeout: Duration) -> bool {
+        let until = Instant::now() + timeout;
         let mut state = self.lock();
         while state.is_last && !state.was_last_taken {
             let left = until.saturating_duration_since(Instant::now());

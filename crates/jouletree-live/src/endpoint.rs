@@ -1,6 +1,6 @@
 //! The endpoint that a Prometheus server scrapes: one page, over HTTP, on a thread of its own.
 //!
-//! Whoever connects is let in up to [`MOST`] at once, has [`PATIENCE`] for a question and its answer, and is shown out then.
+//! At most [`MAX_CONNECTIONS`] at once, each with a timeout of [`REQUEST_TIMEOUT`] for a question and its answer.
 //! A page is made once for each snapshot, however many ask.
 
 use std::convert::Infallible;
@@ -31,13 +31,13 @@ use crate::snapshot::Snapshot;
 use crate::text::{Exposition, exposition};
 
 /// So many are served at once; who comes beyond that is not let in.
-const MOST: usize = 16;
+const MAX_CONNECTIONS: usize = 16;
 /// How long one of them may take for everything.
-const PATIENCE: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// No request needs more bytes.
 const LARGEST_REQUEST: usize = 16 << 10;
 /// How long those who are being answered when it ends may take.
-const FAREWELL: Duration = Duration::from_millis(500);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Why there is no endpoint.
 #[derive(Debug, thiserror::Error)]
@@ -124,8 +124,8 @@ async fn serve(listener: TcpListener, pages: Arc<Pages>, mut stopped: oneshot::R
             _ = &mut stopped => break,
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) if connections.len() < MOST => {
-                    connections.spawn(tokio::time::timeout(PATIENCE, answer(stream, pages.clone())));
+                Ok((stream, _)) if connections.len() < MAX_CONNECTIONS => {
+                    connections.spawn(tokio::time::timeout(REQUEST_TIMEOUT, answer(stream, pages.clone())));
                 }
                 Ok(_) => {}
                 // No file descriptors are left, most likely: they will be.
@@ -134,8 +134,8 @@ async fn serve(listener: TcpListener, pages: Arc<Pages>, mut stopped: oneshot::R
         }
     }
     drop(listener);
-    let farewell = async { while connections.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout(FAREWELL, farewell).await;
+    let shutdown = async { while connections.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, shutdown).await;
 }
 
 /// Answers one question.
@@ -148,7 +148,7 @@ async fn answer(stream: tokio::net::TcpStream, pages: Arc<Pages>) {
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
+        .header_read_timeout(REQUEST_TIMEOUT)
         .max_buf_size(LARGEST_REQUEST)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service)
@@ -167,7 +167,7 @@ struct Pages {
     made: Mutex<Made>,
 }
 
-/// The pages of one snapshot, as far as somebody asked for them.
+/// The pages of one snapshot, as far as they were requested.
 #[derive(Default)]
 struct Made {
     of: Option<Arc<Snapshot>>,
@@ -178,12 +178,12 @@ struct Made {
 impl Pages {
     /// The answer, and whether it shows the last snapshot.
     fn respond<B>(&self, request: &Request<B>) -> (Response<Full<Bytes>>, bool) {
-        let told =
+        let plain =
             |status, text: &'static str| (response(status, "text/plain; charset=utf-8", text.into()), false);
         let named = request.uri().authority().map(Authority::as_str);
         let asked = request.headers().get(HOST).map(|host| host.to_str().unwrap_or_default());
         if named.into_iter().chain(asked).any(|host| !self.hosts.has(host)) {
-            return told(
+            return plain(
                 StatusCode::MISDIRECTED_REQUEST,
                 "ask by an address, or start with --prometheus-host and the name that you ask by\n",
             );
@@ -191,7 +191,7 @@ impl Pages {
         let is_read = [Method::GET, Method::HEAD].contains(request.method());
         match request.uri().path() {
             "/metrics" | "/" if !is_read => {
-                let (mut response, is_last) = told(StatusCode::METHOD_NOT_ALLOWED, "only GET is answered\n");
+                let (mut response, is_last) = plain(StatusCode::METHOD_NOT_ALLOWED, "only GET is answered\n");
                 response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
                 (response, is_last)
             }
@@ -199,18 +199,18 @@ impl Pages {
                 let accept = request.headers().get(ACCEPT).and_then(|value| value.to_str().ok());
                 let format = Exposition::accepted(accept);
                 let Some(snapshot) = self.board.newest() else {
-                    return told(StatusCode::SERVICE_UNAVAILABLE, "counting has not begun; ask again\n");
+                    return plain(StatusCode::SERVICE_UNAVAILABLE, "counting has not begun; ask again\n");
                 };
                 match self.page(&snapshot, format) {
                     Some(page) => {
                         let is_last = request.method() == Method::GET && self.board.is_last(&snapshot);
                         (response(StatusCode::OK, format.content_type(), page), is_last)
                     }
-                    None => told(StatusCode::INTERNAL_SERVER_ERROR, "the metrics cannot be written\n"),
+                    None => plain(StatusCode::INTERNAL_SERVER_ERROR, "the metrics cannot be written\n"),
                 }
             }
-            "/" => told(StatusCode::OK, "jouletree: the metrics are at /metrics\n"),
-            _ => told(StatusCode::NOT_FOUND, "there is nothing here; the metrics are at /metrics\n"),
+            "/" => plain(StatusCode::OK, "jouletree: the metrics are at /metrics\n"),
+            _ => plain(StatusCode::NOT_FOUND, "there is nothing here; the metrics are at /metrics\n"),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The metrics that there are: names, units, labels and values, before any format.
 
-use jouletree_series::live::DeviceTotal;
+use jouletree_series::ongoing::DeviceTotal;
 
 use crate::snapshot::Snapshot;
 use crate::{Aliases, codecarbon};
@@ -100,11 +100,16 @@ pub fn families(snapshot: &Snapshot, aliases: Option<Aliases>) -> Vec<Family> {
     families
 }
 
+/// The first clause of what a meter says of itself: a label is no place for a sentence.
+fn brief(source: &str) -> &str {
+    source.split(", ").next().unwrap_or(source)
+}
+
 fn energy(snapshot: &Snapshot) -> Family {
     let point = |total: &DeviceTotal| {
         let mut labels = of_class(total);
         labels.push(("kind", total.kind.to_string()));
-        labels.push(("source", total.source.clone()));
+        labels.push(("source", brief(&total.source).to_owned()));
         Point { labels, value: total.energy.0 }
     };
     counter(
@@ -131,7 +136,7 @@ fn share(snapshot: &Snapshot) -> Family {
 
 fn monitor(snapshot: &Snapshot) -> Family {
     let point = |total: &DeviceTotal| Point { labels: of(total), value: total.parts.own.0 };
-    // Nobody tells who uses the energy of a whole machine.
+    // The users of the energy of a whole machine are unknown.
     let points = snapshot.inner_devices().map(point);
     counter("monitor", "What jouletree itself used, a part of the share of others", Unit::Joules, points)
 }
@@ -161,7 +166,7 @@ fn gap(snapshot: &Snapshot) -> Family {
 fn carbon(snapshot: &Snapshot) -> Vec<Family> {
     let Some(intensity) = &snapshot.intensity else { return Vec::new() };
     let point =
-        |total: &DeviceTotal| Point { labels: of_class(total), value: intensity.value.grams(total.energy) };
+        |total: &DeviceTotal| Point { labels: of_class(total), value: intensity.value.grams(total.energy).0 };
     let carbon = counter(
         "carbon",
         "The carbon dioxide equivalent of the energy of a device",
@@ -171,7 +176,7 @@ fn carbon(snapshot: &Snapshot) -> Vec<Family> {
     let labels = vec![("source", intensity.source.clone())];
     let intensity = gauge(
         "carbon_intensity",
-        "The carbon dioxide equivalent of electricity, as it was told",
+        "The carbon dioxide equivalent of electricity, as it was given",
         Unit::GramsPerJoule,
         [Point { labels, value: intensity.value.per_joule() }],
     );

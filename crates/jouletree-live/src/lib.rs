@@ -2,8 +2,8 @@
 //!
 //! A [`Publisher`] takes the batches of a session beside the recorder and pins a [`Snapshot`] to a [`Board`] once a second.
 //! From there it is taken by an [`Endpoint`], which answers scrapes, and by a [`Pusher`], which posts to a collector. Both
-//! work on threads of their own: whoever asks, however slowly, and whatever a collector answers, recording goes on.
-//! [`families`] says which metrics there are; both outputs tell the same ones.
+//! work on threads of their own: however slow a client is and whatever a collector answers, recording goes on.
+//! [`families`] says which metrics there are; both outputs have the same ones.
 
 mod address;
 mod board;

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use jouletree_host::{Now, process_time};
 use jouletree_model::Nanos;
 use jouletree_model::sampling::{Anchor, Batch, SensorInfo};
-use jouletree_series::live::{DeviceTotal, Live};
+use jouletree_series::ongoing::{DeviceTotal, OngoingEnergy};
 
 use crate::board::Board;
 use crate::snapshot::{CarbonIntensity, Snapshot};
 
-/// No oftener is anything new shown: what a processor computes is not to be told from its energy.
+/// Nothing new is shown more often: energy at a finer grain shows what a processor computes.
 pub const BETWEEN: Duration = Duration::from_secs(1);
 
 /// What is shown beside the energy of devices.
@@ -26,7 +26,7 @@ pub struct Shown {
 #[derive(Debug)]
 pub struct Publisher {
     board: Board,
-    live: Live,
+    live: OngoingEnergy,
     shown: Shown,
     began: (Nanos, Instant),
     own_time: Nanos,
@@ -41,7 +41,7 @@ impl Publisher {
     pub fn begin(board: Board, sensors: &[SensorInfo], period: Nanos, shown: Shown) -> Publisher {
         let mut publisher = Publisher {
             board,
-            live: Live::new(sensors, period),
+            live: OngoingEnergy::new(sensors, period),
             shown,
             began: (Anchor::now().wall, Instant::now()),
             own_time: process_time(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jouletree_model::{DeviceClass, GramsPerKwh, Joules, Nanos};
-use jouletree_series::live::DeviceTotal;
+use jouletree_series::ongoing::DeviceTotal;
 
 /// The carbon intensity of electricity, and where the figure comes from.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,7 +25,7 @@ pub struct Snapshot {
     pub duration: Duration,
     /// Every device that is metered as a whole.
     pub devices: Vec<DeviceTotal>,
-    /// Whether it is told who used the energy of devices.
+    /// Whether it is known who used the energy of devices.
     pub has_parts: bool,
     /// How many readings were lost.
     pub lost_samples: u64,

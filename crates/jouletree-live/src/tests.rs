@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use jouletree_model::{Device, DeviceClass, GramsPerKwh, Joules, Kind as Provenance, Nanos, Watts};
-use jouletree_series::live::DeviceTotal;
+use jouletree_series::ongoing::DeviceTotal;
 use jouletree_series::share::Split;
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value;
@@ -236,7 +236,7 @@ fn who_says_nothing_keeps_nobody_out_for_long() {
     let endpoint = opened(&board);
     let silent: Vec<TcpStream> = (0..40).map(|_| TcpStream::connect(endpoint.address()).unwrap()).collect();
     let began = Instant::now();
-    // Beyond sixteen nobody is let in, until those who say nothing are shown out.
+    // Beyond sixteen connections are refused, until silent ones time out.
     let mut tries = 0;
     loop {
         let mut stream = TcpStream::connect(endpoint.address()).unwrap();
@@ -247,7 +247,7 @@ fn who_says_nothing_keeps_nobody_out_for_long() {
             break;
         }
         tries += 1;
-        assert!(began.elapsed() < Duration::from_secs(30), "nobody is let in any more");
+        assert!(began.elapsed() < Duration::from_secs(30), "no connection is accepted any more");
         std::thread::sleep(Duration::from_millis(100));
     }
     assert!(tries > 0, "everybody was let in");
@@ -281,6 +281,15 @@ fn a_daemon_is_closed_unless_that_is_meant() {
     let refused = open("0.0.0.0:0", false).unwrap_err().to_string();
     assert!(refused.contains("--prometheus-insecure"), "{refused}");
     assert!(open("0.0.0.0:0", true).is_ok() && open(":0", false).is_ok());
+}
+
+#[test]
+fn a_label_is_no_sentence() {
+    let mut snapshot = snapshot();
+    snapshot.devices[0].source =
+        "share of a machine's power at the plug, by what servers draw, on a host".to_owned();
+    let page = exposition(families(&snapshot, None), Exposition::OpenMetrics).unwrap();
+    assert!(page.contains("source=\"share of a machine's power at the plug\"}"), "{page}");
 }
 
 proptest! {

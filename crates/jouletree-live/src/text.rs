@@ -19,7 +19,7 @@ pub enum Exposition {
 }
 
 impl Exposition {
-    /// What somebody understands who accepts these types.
+    /// The format for a client that accepts these types.
     pub fn accepted(header: Option<&str>) -> Exposition {
         match header.is_some_and(|header| header.contains("application/openmetrics-text")) {
             true => Exposition::OpenMetrics,
@@ -92,7 +92,7 @@ fn unit_of(unit: Unit) -> registry::Unit {
     }
 }
 
-/// A label's value as it stands between quotes.
+/// A label's value between quotes.
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

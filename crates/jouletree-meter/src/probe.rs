@@ -1,6 +1,6 @@
 //! Probing for life: a sensor that opens and never moves is dead, which is not the same as zero.
 //!
-//! Virtual machines show counters that open without an error and stand at zero for ever; boards leave `psys` unwired;
+//! Virtual machines show counters that open without an error and stay at zero for ever; boards leave `psys` unwired;
 //! drivers stop counting. Every sensor is watched for a while before it is trusted, during which this process keeps a
 //! processor busy, so that there is something to count.
 
@@ -75,15 +75,15 @@ impl Probe {
             last = now;
             for (found, state) in &mut watched {
                 if let Ok(sensor) = &mut found.sensor {
-                    let patience = self.patience(sensor.info().period);
-                    look(sensor.as_mut(), state, watched_for, patience);
+                    let timeout = self.timeout(sensor.info().period);
+                    look(sensor.as_mut(), state, watched_for, timeout);
                 }
             }
         }
         watched.into_iter().map(judged).collect()
     }
 
-    fn patience(self, period: Nanos) -> Nanos {
+    fn timeout(self, period: Nanos) -> Nanos {
         let periods = Nanos(period.0.saturating_mul(3));
         self.window.max(periods).min(self.longest.max(self.window))
     }
@@ -97,7 +97,7 @@ fn first_look(sensor: &mut dyn Sensor) -> State {
     }
 }
 
-fn look(sensor: &mut dyn Sensor, state: &mut State, watched_for: Nanos, patience: Nanos) {
+fn look(sensor: &mut dyn Sensor, state: &mut State, watched_for: Nanos, timeout: Nanos) {
     let first = match *state {
         State::Still(first) => Some(first),
         State::Silent => None,
@@ -105,10 +105,10 @@ fn look(sensor: &mut dyn Sensor, state: &mut State, watched_for: Nanos, patience
     };
     *state = match (sensor.read(), first) {
         (Ok(count), Some(first)) if count != first => State::Alive,
-        (Ok(_), Some(_)) if watched_for >= patience => State::Dead(patience),
+        (Ok(_), Some(_)) if watched_for >= timeout => State::Dead(timeout),
         (Ok(_), Some(_)) => return,
         (Ok(count), None) => State::Still(count),
-        (Err(ReadError::Late(_)), _) if watched_for < patience => return,
+        (Err(ReadError::Late(_)), _) if watched_for < timeout => return,
         (Err(error), _) => State::Failed(error.to_string()),
     };
 }
@@ -140,7 +140,7 @@ fn burn(time: Nanos) {
 mod tests {
     use std::io;
 
-    use jouletree_model::{Device, DeviceClass, Kind};
+    use jouletree_model::{Device, DeviceClass, Kind, Microjoules, Watts};
 
     use super::*;
     use jouletree_model::sampling::SensorInfo;
@@ -174,9 +174,9 @@ mod tests {
             source: "a test".into(),
             kind: Kind::Measured,
             range: None,
-            step: 1.0,
+            step: Microjoules(1.0),
             period,
-            most_watts: 100.0,
+            most: Watts(100.0),
             is_slow: false,
             quality: jouletree_model::sampling::Quality::default(),
         };

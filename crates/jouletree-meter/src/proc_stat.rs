@@ -71,19 +71,19 @@ fn one(line: &[u8]) -> Option<(usize, CpuTicks)> {
 }
 
 /// The times of a line: user, nice, system, idle, waiting for a disk, interrupts, soft interrupts, stolen. Guests come
-/// after these, and their time is already in the users'. Old kernels tell only the first four.
+/// after these, and their time is already in the users'. Old kernels have only the first four.
 fn ticks(times: &[u8]) -> Option<CpuTicks> {
     let mut numbers = [0_u64; 8];
-    let mut told = 0;
+    let mut known = 0;
     let fields = times.split(|byte| *byte == b' ').filter(|field| !field.is_empty());
     for (place, field) in numbers.iter_mut().zip(fields) {
         *place = number(field)?;
-        told += 1;
+        known += 1;
     }
     let [user, nice, system, idle, waiting, interrupts, soft_interrupts, stolen] = numbers;
     let sum = |times: &[u64]| times.iter().try_fold(0_u64, |sum, time| sum.checked_add(*time));
     let busy = sum(&[user, nice, system, interrupts, soft_interrupts])?;
-    (told >= 4).then_some(CpuTicks { busy, idle: sum(&[idle, waiting])?, stolen })
+    (known >= 4).then_some(CpuTicks { busy, idle: sum(&[idle, waiting])?, stolen })
 }
 
 #[cold]

@@ -1,7 +1,7 @@
 //! Words that several sensors need when they say what would help.
 //!
 //! A remedy is a sentence; its lines that begin with four spaces are commands or the content of files, to be copied as
-//! they stand.
+//! they are.
 
 use std::io;
 

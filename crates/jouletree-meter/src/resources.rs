@@ -11,10 +11,10 @@ use crate::ReadError;
 use crate::share::kept::{KeptFile, NumberedDirectory};
 use crate::share::{Machine, Tree};
 
-/// The kernel walks through all memory of a process to tell its part of shared memory: not more often than this,
+/// The kernel walks through all memory of a process to find its part of shared memory: not more often than this,
 const SHARED_PERIOD: Nanos = Nanos(1_000_000_000);
 /// and so seldom that it takes no more than one part of so many of the time: a process may have very much memory.
-const SHARED_PATIENCE: i64 = 1000;
+const SHARED_PAUSE_FACTOR: i64 = 1000;
 
 /// Keeps the log of resources.
 #[derive(Debug)]
@@ -26,13 +26,13 @@ pub struct ResourceLog {
     period: Nanos,
     last: Option<(Mono, Nanos)>,
     proportional: Option<u64>,
-    /// When that is to be told anew.
+    /// When that is read again.
     proportional_due: Mono,
     text: Vec<u8>,
 }
 
 impl ResourceLog {
-    /// The time between samples where nobody asks for another.
+    /// The time between samples without a session that asks for another.
     pub const PERIOD: Nanos = Nanos(160_000_000);
 
     /// Begins a log.
@@ -93,7 +93,7 @@ impl ResourceLog {
             let begun = Mono::now();
             self.proportional = self.sum_of_parts(tree);
             let took = Mono::now() - begun;
-            let pause = SHARED_PERIOD.max(Nanos(took.0.saturating_mul(SHARED_PATIENCE)));
+            let pause = SHARED_PERIOD.max(Nanos(took.0.saturating_mul(SHARED_PAUSE_FACTOR)));
             self.proportional_due = Mono(now.0.saturating_add(pause.0));
         }
         self.proportional

@@ -13,7 +13,7 @@ pub trait Sensor: Send {
     /// What it is. A sensor that learns about itself while it is read changes this.
     fn info(&self) -> &SensorInfo;
 
-    /// Its count in microjoules, as it stands; it may wrap at [`SensorInfo::range`].
+    /// Its count in microjoules; it may wrap at [`SensorInfo::range`].
     fn read(&mut self) -> Result<u64, ReadError>;
 
     /// Its count and the instant at which it stood there. A sensor that knows this better than "now" says so, and says
@@ -55,10 +55,10 @@ pub enum ReadError {
         /// The most that it can say.
         range: u64,
     },
-    /// It tells power and no energy, and nobody looked at it for so long that the energy meanwhile is not known.
-    #[error("it tells only power, and was not read for {0}")]
+    /// It reports power and no energy, and was not read for so long that the energy meanwhile is not known.
+    #[error("it reports only power, and was not read for {0}")]
     Unwatched(Nanos),
-    /// Its count stands still although the device draws power.
+    /// Its count does not change although the device draws power.
     #[error("its count has not moved for {0} although the device draws power")]
     Stuck(Nanos),
     /// It did not answer in time.
@@ -70,7 +70,7 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    /// The same error, to be told once more: errors of the system cannot be copied.
+    /// The same error, to be reported once more: errors of the system cannot be copied.
     pub fn again(&self) -> ReadError {
         match self {
             ReadError::Gone(why) => ReadError::Gone(why.clone()),

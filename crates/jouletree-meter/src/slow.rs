@@ -19,8 +19,8 @@ use crate::{ReadError, Reading, Sensor};
 /// How long a sensor may take to answer before it counts as late.
 pub const DEADLINE: Nanos = Nanos(150_000_000);
 
-/// How long a thread that is told to stop is waited for; one that hangs is left behind.
-const FAREWELL: Duration = Duration::from_millis(100);
+/// Timeout for a thread to stop; one that hangs is left behind.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// How long a sensor that is gone is left alone before it is tried again.
 const RETRY: Duration = Duration::from_secs(1);
@@ -87,7 +87,7 @@ impl Deadlined {
         })
     }
 
-    /// Takes what is new, if nobody is just writing it: then there will be something new the next time.
+    /// Takes what is new, unless it is being written: then there will be something new the next time.
     fn look(&mut self) {
         let news = self.shared.news.try_lock().ok().and_then(|mut news| news.take());
         if let Some(news) = news {
@@ -141,11 +141,11 @@ impl Drop for Deadlined {
             thread.unpark();
         }
         // An error is as good as a word: the thread is gone.
-        let _ = self.ended.recv_timeout(FAREWELL);
+        let _ = self.ended.recv_timeout(SHUTDOWN_TIMEOUT);
     }
 }
 
-/// Reads the sensor until told to stop, several times in each of its periods.
+/// Reads the sensor until it is stopped, several times in each of its periods.
 fn watch(mut sensor: Box<dyn Sensor>, shared: &Shared, began: Sender<()>, end: Sender<()>) {
     let mut began = Some(began);
     while !shared.stop.load(Ordering::Acquire) {
@@ -166,7 +166,7 @@ fn watch(mut sensor: Box<dyn Sensor>, shared: &Shared, began: Sender<()>, end: S
     let _ = end.send(());
 }
 
-/// Replaces what was said before, except for an error that nobody heard.
+/// Replaces what was said before, except for an error that was not taken.
 fn publish(place: &Mutex<Option<News>>, news: News) {
     let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
     let before = place.replace(news);
@@ -179,7 +179,7 @@ fn publish(place: &Mutex<Option<News>>, news: News) {
 pub fn within<T: Send + 'static>(limit: Nanos, function: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let (sender, receiver) = channel();
     let spawned = thread::Builder::new().name("slow".to_owned()).spawn(move || {
-        // Nobody may be waiting any more.
+        // The receiver may be gone.
         let _ = sender.send(function());
     });
     spawned.ok()?;

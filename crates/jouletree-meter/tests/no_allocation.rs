@@ -77,7 +77,7 @@ impl Sensor for Spy {
     }
 }
 
-/// A thousand samples and more, with the incident of a counter that stands still and with a look at all clocks.
+/// A thousand samples and more, with the incident of a counter that does not change and with a look at all clocks.
 #[test]
 fn the_sampler_allocates_nothing() {
     let machine = machine(Layout::TwoSockets, "");

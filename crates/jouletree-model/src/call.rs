@@ -1,4 +1,4 @@
-//! Calls of library functions: where in the source they stand, when each of them ran, on what and inside which other.
+//! Calls of library functions: their source location, when each of them ran, on what and inside which other.
 
 use crate::{Nanos, TimeRange};
 
@@ -28,7 +28,7 @@ pub struct Call {
     pub parent: Option<usize>,
     /// From its beginning to its end, devices synchronised at both.
     pub range: TimeRange,
-    /// How large its arguments are; `None` where nobody could say cheaply.
+    /// How large its arguments are; `None` where that is expensive to find.
     pub argument_bytes: Option<u64>,
     /// The shapes of its arguments in words: `(60000, 28, 28) uint8, (60000,) uint8`.
     pub shapes: Box<str>,
@@ -43,7 +43,7 @@ pub struct Call {
 /// Whether the machine was at its idle level when a call began.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum CallStability {
-    /// Nobody asked.
+    /// It was not asked for.
     #[default]
     NotAsked,
     /// It was.
@@ -79,7 +79,7 @@ pub enum CallError {
         end: i64,
     },
     /// It began before the one before.
-    #[error("it begins at {0} ns, before the call above it; calls stand in the order of their beginnings")]
+    #[error("it begins at {0} ns, before the call above it; calls are in the order of their beginnings")]
     Order(i64),
     /// The call inside which it was made is not among those before it.
     #[error("it was made inside call {0}, which is not above it")]
@@ -118,7 +118,7 @@ impl Calls {
         &self.sites
     }
 
-    /// The calls; the parent of each stands before it.
+    /// The calls; the parent of each precedes it.
     pub fn calls(&self) -> &[Call] {
         &self.calls
     }

@@ -55,7 +55,7 @@ impl Device {
         &self.host
     }
 
-    /// Whether nobody said on which machine it sits.
+    /// Whether its machine is unknown.
     pub fn is_on_unnamed_host(&self) -> bool {
         self.host == UNNAMED_HOST
     }

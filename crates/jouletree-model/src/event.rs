@@ -118,7 +118,7 @@ impl Lane {
         self
     }
 
-    /// The same lane with the step of every event told: that of the last of `steps`, ranges by start, that had begun
+    /// The same lane with the step of every event set: that of the last of `steps`, ranges by start, that had begun
     /// when the event did and had not ended.
     pub fn in_steps(mut self, steps: &[(TimeRange, Step)]) -> Lane {
         for event in &mut self.events {

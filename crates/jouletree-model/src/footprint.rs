@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Device, DeviceErrors, Joules, Kind, ModelTree, Nanos, OpId, OpTable, PartCharge, PartEnergy, Step,
-    TraceSource, Warning, Watts, standard_error_of_same,
+    Device, DeviceErrors, Joules, Kind, ModelTree, Nanos, OpId, OpTable, PartCharge, PartEnergy,
+    PredictedInterval, Step, TraceSource, Warning, Watts, standard_error_of_same,
 };
 
 /// Where the energy went: the tensor energy footprint (TEF) of every device, and what was not attributed.
@@ -19,7 +19,7 @@ pub struct Footprint {
     /// What each operation used on each device, by device, then by operation. Of a program with recorded steps: within
     /// these.
     pub energies: Vec<OpEnergy>,
-    /// The stages that energies refer to by number, with their balances; none when the program told none.
+    /// The stages that energies refer to by number, with their balances; none when the program marked none.
     pub stages: Vec<StageEnergy>,
     /// What the operations of each step used on each device; empty when the trace has no steps. Of a program with recorded
     /// steps: of these.
@@ -28,7 +28,9 @@ pub struct Footprint {
     pub parts: Vec<PartEnergy>,
     /// What each operation used in each part. Operations outside of recorded steps are here and not in `energies`.
     pub charges: Vec<PartCharge>,
-    /// The model, as far as the trace or a file beside it tells.
+    /// Of a prediction, within which the energies of layers and operations are expected.
+    pub intervals: Vec<PredictedInterval>,
+    /// The model, as far as the trace or a file beside it has it.
     pub model: ModelTree,
     /// What the user should know about the input.
     pub warnings: Vec<Warning>,
@@ -37,13 +39,14 @@ pub struct Footprint {
     pub errors: Vec<DeviceErrors>,
 }
 
-/// The balance of one device: `attributed + unattributed = measured`.
+/// The balance of one device: `attributed + unattributed = total`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeviceEnergy {
     /// The device.
     pub device: Device,
-    /// All the energy its meter saw; `None` when nothing metered it.
-    pub measured: Option<Joules>,
+    /// All its energy: what its meter saw, or what was predicted; `None` when nothing metered it. Files call it `measured`.
+    #[serde(rename = "measured")]
+    pub total: Option<Joules>,
     /// What operations were charged with.
     pub attributed: Joules,
     /// What no operation was charged with. Of a program with recorded steps: no operation within these.
@@ -124,7 +127,7 @@ impl Footprint {
         let energies = self.energies.iter().filter(|charged| charged.stage == stage);
         let energies = energies.map(|charged| OpEnergy { stage: 0, ..*charged }).collect();
         let (stages, steps, parts, charges) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Some(Footprint { devices, energies, stages, steps, parts, charges, ..self.clone() })
+        Some(Footprint { devices, energies, stages, steps, parts, charges, intervals: Vec::new(), ..self.clone() })
     }
 }
 

@@ -1,33 +1,51 @@
 //! How far off an energy may be: as factors that hold for all energies of a device, and as joules on both sides of one.
+//!
+//! The level is a part of the type, so that intervals of two levels are never added or compared. Where no level is written
+//! it is [`LEVEL`], the one that people are shown; another is shown with a label.
 
 use std::fmt;
+
+use serde::Serialize;
 
 use crate::Joules;
 
 /// Two sides are called equal when they differ by no more than this part of the wider one.
 const EVEN: f64 = 0.1;
 
-/// The ends of a 95 % interval as factors of the value between them. It is a common factor: all energies of a device are
+/// The level of intervals, in percent, unless they say otherwise.
+pub const LEVEL: u8 = 95;
+
+/// The ends of an interval as factors of the value between them. It is a common factor: all energies of a device are
 /// off by the same, whatever part of the whole they are.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Spread {
+pub struct Spread<const PERCENT: u8 = LEVEL> {
     low: f64,
     high: f64,
 }
 
-/// The ends of the 95 % interval of an energy.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Interval {
-    /// It is not less, in 97.5 of 100 cases.
+/// The ends of an interval that holds an energy in so many of 100 cases.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Interval<const PERCENT: u8 = LEVEL> {
+    /// The lower end; the cases outside are shared by both ends.
     pub low: Joules,
-    /// It is not more, in 97.5 of 100 cases.
+    /// The upper end.
     pub high: Joules,
 }
 
-impl Spread {
-    /// The spread of an energy whose interval is known; `None` where that tells nothing about other energies: nothing was
+impl<const PERCENT: u8> Interval<PERCENT> {
+    /// Its level in percent.
+    pub const LEVEL: u8 = PERCENT;
+
+    /// The interval of the sum of two energies that are off in the same direction: rather too wide than too narrow.
+    pub fn together(self, other: Interval<PERCENT>) -> Interval<PERCENT> {
+        Interval { low: self.low + other.low, high: self.high + other.high }
+    }
+}
+
+impl<const PERCENT: u8> Spread<PERCENT> {
+    /// The spread of an energy whose interval is known; `None` where that says nothing about other energies: nothing was
     /// used, or the energy is not inside.
-    pub fn of(energy: Joules, interval: Interval) -> Option<Spread> {
+    pub fn of(energy: Joules, interval: Interval<PERCENT>) -> Option<Spread<PERCENT>> {
         let (low, high) = (interval.low.0 / energy.0, interval.high.0 / energy.0);
         let can_be = energy.0 > 0.0 && (0.0..=1.0).contains(&low) && high >= 1.0 && high.is_finite();
         can_be.then_some(Spread { low, high })
@@ -44,11 +62,20 @@ impl Spread {
     }
 
     /// The interval of an energy that is off by this factor.
-    pub fn around(self, energy: Joules) -> Interval {
+    pub fn around(self, energy: Joules) -> Interval<PERCENT> {
         Interval { low: Joules(energy.0 * self.low), high: Joules(energy.0 * self.high) }
     }
 
-    /// Whether it reaches about as far down as up, so that one number tells it.
+    /// How many significant digits an energy deserves that is off by this factor: two, three, or four.
+    pub fn digits(self) -> usize {
+        match (1.0 - self.low).max(self.high - 1.0) {
+            reach if reach >= 0.1 => 2,
+            reach if reach >= 0.01 => 3,
+            _ => 4,
+        }
+    }
+
+    /// Whether it reaches about as far down as up, so that one number describes it.
     pub fn is_even(self) -> bool {
         let (down, up) = (1.0 - self.low, self.high - 1.0);
         (down - up).abs() <= EVEN * down.max(up)
@@ -56,7 +83,7 @@ impl Spread {
 }
 
 /// One number for an even spread, two for another: `± 1.7 %`, `−30 % … +48 %`.
-impl fmt::Display for Spread {
+impl<const PERCENT: u8> fmt::Display for Spread<PERCENT> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (down, up) = (1.0 - self.low, self.high - 1.0);
         if self.is_even() {
@@ -78,7 +105,7 @@ fn percent(share: f64) -> String {
 }
 
 /// Both ends in the unit and with the digits of the upper: `8.1 … 25.0 J`.
-impl fmt::Display for Interval {
+impl<const PERCENT: u8> fmt::Display for Interval<PERCENT> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let high = self.high.to_string();
         let number = high.split(' ').next().unwrap_or_default();
@@ -107,6 +134,15 @@ mod tests {
     }
 
     #[test]
+    fn an_interval_keeps_its_level() {
+        let (one, other) = (Interval::<90> { low: Joules(1.0), high: Joules(3.0) }, interval(2.0, 4.0));
+        assert_eq!((Interval::<90>::LEVEL, Interval::<LEVEL>::LEVEL), (90, 95));
+        assert_eq!(other.together(other), interval(4.0, 8.0));
+        let spread: Option<Spread<90>> = Spread::of(Joules(2.0), one);
+        assert_eq!(spread.unwrap().around(Joules(4.0)), Interval::<90> { low: Joules(2.0), high: Joules(6.0) });
+    }
+
+    #[test]
     fn nothing_is_concluded_from_what_cannot_be() {
         assert_eq!(Spread::of(Joules::ZERO, interval(0.0, 0.0)), None);
         assert_eq!(Spread::of(Joules(1.0), interval(1.1, 1.2)), None);
@@ -123,6 +159,21 @@ mod tests {
         assert_eq!(text(0.9988, 1.0012), "± 0.12 %");
         assert_eq!(text(1.0, 1.0), "± 0 %");
         assert_eq!(text(0.7, 1.48), "−30 % … +48 %");
+    }
+
+    #[test]
+    fn digits_follow_the_interval() {
+        let digits = |low, high| Spread::of(Joules(1.0), interval(low, high)).unwrap().digits();
+        assert_eq!((digits(0.65, 2.19), digits(0.983, 1.017), digits(0.9988, 1.0012)), (2, 3, 4));
+        let text = |joules: f64, digits: usize| format!("{:.digits$}", Joules(joules));
+        assert_eq!((text(64.345, 2).as_str(), text(64.345, 3).as_str()), ("64 J", "64.3 J"));
+        assert_eq!((text(245.6, 2).as_str(), text(996.0, 2).as_str()), ("250 J", "1.0 kJ"));
+        assert_eq!(
+            (text(9.57, 2).as_str(), text(9.96, 2).as_str(), text(0.0, 2).as_str()),
+            ("9.6 J", "10 J", "0.0 J")
+        );
+        assert_eq!(text(1.23456, 4), "1.235 J");
+        assert_eq!(format!("{:8.2}|", Joules(64.0)), "64 J    |");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The model: its modules and operations, what they compute on, and the data flow between them.
 //!
 //! One type for everyone: accounting draws its arrows from it, prediction its features, diagrams their shape. The tree
-//! is that of the paths; a node stands for a module or for an operation, and its facts are what some source knew.
+//! is that of the paths; a node is a module or an operation, and its facts are what some source knew.
 
 use std::fmt;
 

@@ -51,10 +51,10 @@ impl FromStr for Pass {
     }
 }
 
-/// A tensor operation: where it stands in the model, what it computes and in which pass.
+/// A tensor operation: its place in the model, what it computes and in which pass.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Op {
-    /// The qualified tensor name: composite layers, then the tensor, parted by `/`. The same for the forward and
+    /// The qualified tensor name: composite layers, then the tensor, separated by `/`. The same for the forward and
     /// the backward operation of a tensor.
     pub path: Box<str>,
     /// What it computes, in the framework's words: `MatMul`, `aten::addmm`, a kernel's name.

@@ -70,7 +70,7 @@ impl Footprint {
     /// What a part used on all devices. A meter at the plug sees what the others see and is left out, unless it is alone.
     pub fn of_part(&self, part: &PartEnergy) -> PartBalance {
         let is_machine = |balance: &DeviceEnergy| balance.device.class() == DeviceClass::Machine;
-        let is_alone = self.devices.iter().all(is_machine);
+        let is_alone = self.devices.iter().filter(|balance| balance.total.is_some()).all(is_machine);
         let devices = self.devices.iter().zip(&part.devices);
         let counted = devices.filter(|(balance, _)| is_alone || !is_machine(balance));
         counted.fold(PartBalance::default(), |sum, (_, more)| PartBalance {

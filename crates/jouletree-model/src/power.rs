@@ -66,7 +66,7 @@ pub enum SeriesError {
     /// No clock says this: distances between such instants would not fit into a [`Nanos`].
     #[error("{0:?} is too far from the Unix epoch")]
     OutOfRange(Nanos),
-    /// Time stands still or runs backwards.
+    /// Time does not advance.
     #[error("time does not advance after {0:?}")]
     Time(Nanos),
     /// The energy is not a number.

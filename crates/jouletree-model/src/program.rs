@@ -1,4 +1,4 @@
-//! What a program tells about itself while it runs: its processes, steps, windows and stages.
+//! What a program reports about itself while it runs: its processes, steps, windows and stages.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Nanos, Step, TimeRange};
 
-/// What a program told about itself.
+/// What a program reported about itself.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Program {
-    /// The processes that told something.
+    /// The processes that reported something.
     pub processes: Vec<Process>,
     /// Their steps, windows and stages.
     pub spans: Vec<ProgramSpan>,
@@ -123,7 +123,7 @@ impl FromStr for SpanKind {
 }
 
 impl Program {
-    /// Whether nothing was told.
+    /// Whether nothing was reported.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
@@ -133,7 +133,7 @@ impl Program {
         self.spans.iter().filter(|span| span.kind == SpanKind::Step)
     }
 
-    /// When each stage was, in the order of their beginnings; none when the program told none. All time belongs to one
+    /// When each stage was, in the order of their beginnings; none when the program marked none. All time belongs to one
     /// of them.
     pub fn stages(&self) -> Vec<StageTime> {
         let mut marks: Vec<(Nanos, &str)> = (self.spans.iter())
@@ -141,7 +141,7 @@ impl Program {
             .map(|span| (span.range.start, &*span.name))
             .collect();
         marks.sort_unstable();
-        // Every rank of a job tells the same.
+        // Every rank of a job reports the same.
         marks.dedup_by_key(|(_, name)| *name);
         if marks.is_empty() {
             return Vec::new();
@@ -159,7 +159,7 @@ impl Program {
         stages
     }
 
-    /// Adds what other processes told.
+    /// Adds what other processes reported.
     pub fn merge(&mut self, other: Program) {
         let first = self.processes.len();
         self.processes.extend(other.processes);
@@ -212,8 +212,8 @@ mod tests {
 
     #[test]
     fn stages_take_all_time() {
-        let told = [("pre-training", 10), ("fine-tuning", 20), ("fine-tuning", 21), ("pre-training", 30)];
-        let spans = told.map(|(name, start)| span(SpanKind::Stage, name, start, start)).to_vec();
+        let marks = [("pre-training", 10), ("fine-tuning", 20), ("fine-tuning", 21), ("pre-training", 30)];
+        let spans = marks.map(|(name, start)| span(SpanKind::Stage, name, start, start)).to_vec();
         let stages = Program { spans, ..Program::default() }.stages();
         let expected = [
             ("", vec![range(i64::MIN, 10)]),

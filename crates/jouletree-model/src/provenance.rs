@@ -1,11 +1,11 @@
-//! How a number came to be: nobody should take an estimate for a measurement.
+//! How a number came to be: an estimate must not be taken for a measurement.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// How far from a meter a number stands, nearest first.
+/// How a number came about, the most direct first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {

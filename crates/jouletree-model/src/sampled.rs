@@ -11,7 +11,7 @@ pub struct SampledPower {
     pub unit: SampleUnit,
     /// When the tool's own clock, on which the samples are stamped, showed zero.
     pub began: Nanos,
-    /// How far apart the tool was told to print them.
+    /// The interval at which the tool printed them.
     pub interval: Nanos,
     /// The samples, stamped by the tool's own clock.
     pub samples: Vec<PowerSample>,

@@ -8,14 +8,14 @@ use crate::Nanos;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "kind")]
 pub enum TimeBase {
-    /// Nothing: times count from an instant that nobody knows. They cannot be aligned with power.
+    /// Nothing: times count from an unknown instant. They cannot be aligned with power.
     #[default]
     Relative,
     /// They count from a known instant.
     Epoch {
         /// The instant from which times in the file count; zero when they are times of day already.
         base: Nanos,
-        /// Who told it.
+        /// Its origin.
         origin: BaseOrigin,
         /// How far off it may be, either way.
         within: Nanos,
@@ -49,7 +49,7 @@ impl BaseOrigin {
 }
 
 impl TimeBase {
-    /// The instant from which times in the file count; zero when nobody knows.
+    /// The instant from which times in the file count; zero when unknown.
     pub fn base(&self) -> Nanos {
         match self {
             TimeBase::Relative => Nanos(0),

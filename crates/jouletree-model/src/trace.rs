@@ -17,9 +17,9 @@ pub struct Trace {
     pub ops: OpTable,
     /// Threads and streams with their events.
     pub lanes: Vec<Lane>,
-    /// The model, as far as the trace or a file beside it tells.
+    /// The model, as far as the trace or a file beside it has it.
     pub model: ModelTree,
-    /// What the program told about itself.
+    /// What the program reported about itself.
     pub program: Program,
     /// Everything the files hold, when that was asked for.
     pub census: Census,

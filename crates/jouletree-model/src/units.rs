@@ -11,10 +11,25 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Joules(pub f64);
 
+/// An amount of energy in the unit of counters.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Microjoules(pub f64);
+
 /// A rate of energy.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Watts(pub f64);
+
+/// An amount of energy as electricity is sold and carbon is counted.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct KilowattHours(pub f64);
+
+/// A mass of CO2 equivalent.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Grams(pub f64);
 
 /// Grams of CO2 equivalent per kilowatt-hour of electricity.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
@@ -23,8 +38,8 @@ pub struct GramsPerKwh(pub f64);
 
 impl GramsPerKwh {
     /// Grams for an energy.
-    pub fn grams(self, energy: Joules) -> f64 {
-        self.0 * energy.kilowatt_hours()
+    pub fn grams(self, energy: Joules) -> Grams {
+        self * energy.kilowatt_hours()
     }
 
     /// Grams per joule.
@@ -56,8 +71,8 @@ impl Joules {
     pub const PER_KILOWATT_HOUR: f64 = 3.6e6;
 
     /// This energy in kilowatt-hours.
-    pub fn kilowatt_hours(self) -> f64 {
-        self.0 / Joules::PER_KILOWATT_HOUR
+    pub fn kilowatt_hours(self) -> KilowattHours {
+        KilowattHours(self.0 / Joules::PER_KILOWATT_HOUR)
     }
 }
 
@@ -151,6 +166,27 @@ impl Sum for Joules {
     }
 }
 
+impl Sum for Grams {
+    fn sum<I: Iterator<Item = Grams>>(values: I) -> Grams {
+        Grams(values.map(|grams| grams.0).sum())
+    }
+}
+
+impl Sum for KilowattHours {
+    fn sum<I: Iterator<Item = KilowattHours>>(values: I) -> KilowattHours {
+        KilowattHours(values.map(|energy| energy.0).sum())
+    }
+}
+
+/// Carbon intensity times energy is carbon.
+impl Mul<KilowattHours> for GramsPerKwh {
+    type Output = Grams;
+    #[inline]
+    fn mul(self, energy: KilowattHours) -> Grams {
+        Grams(self.0 * energy.0)
+    }
+}
+
 /// Energy over time is power.
 impl Div<Nanos> for Joules {
     type Output = Watts;
@@ -169,12 +205,16 @@ impl Mul<Nanos> for Watts {
     }
 }
 
+/// The significant digits of a number unless a format asks for others: `{:.2}` writes two.
+const DIGITS: usize = 3;
+
 /// Writes a value with the prefix that leaves one to three digits before the point: `12.3 mJ`.
 fn with_prefix(value: f64, unit: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     const PREFIXES: [(f64, &str); 7] =
         [(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n")];
-    // The next prefix begins where three significant digits would round up to it: 999.6 mJ is 1.00 J.
-    let size = value.abs() * 1.000_500_1;
+    let digits = f.precision().unwrap_or(DIGITS).clamp(1, 15) as i32;
+    // The next prefix begins where the significant digits would round up to it: 999.6 mJ is 1.00 J.
+    let size = value.abs() / (1.0 - 0.5 * 10_f64.powi(-digits)) * 1.000_000_1;
     let (scale, prefix) = if size == 0.0 || !size.is_finite() {
         (1.0, "")
     } else {
@@ -182,12 +222,18 @@ fn with_prefix(value: f64, unit: &str, f: &mut fmt::Formatter<'_>) -> fmt::Resul
     };
     // A sum of nothing is minus zero.
     let scaled = value / scale + 0.0;
-    let digits = match scaled.abs() {
-        x if x >= 99.95 => 0,
-        x if x >= 9.995 => 1,
-        _ => 2,
-    };
-    f.pad(&format!("{scaled:.digits$} {prefix}{unit}"))
+    let rounds_to = |limit: f64| scaled.abs() >= limit * (1.0 - 0.5 * 10_f64.powi(-digits));
+    let before = if rounds_to(100.0) { 3 } else { 1 + i32::from(rounds_to(10.0)) };
+    let decimals = usize::try_from(digits - before).unwrap_or(0);
+    let step = 10_f64.powi((before - digits).max(0));
+    let rounded = if step > 1.0 { (scaled / step).round() * step } else { scaled };
+    let text = format!("{rounded:.decimals$} {prefix}{unit}");
+    // Padding takes a precision for the most letters.
+    let missing = f.width().unwrap_or(0).saturating_sub(text.chars().count());
+    match f.precision() {
+        Some(_) => write!(f, "{text}{}", " ".repeat(missing)),
+        None => f.pad(&text),
+    }
 }
 
 impl fmt::Display for Joules {
@@ -217,6 +263,14 @@ mod tests {
     fn energy_power_and_time_convert_into_each_other() {
         assert_eq!(Watts(50.0) * Nanos(4_000_000), Joules(0.2));
         assert_eq!(Joules(0.2) / Nanos(4_000_000), Watts(50.0));
+    }
+
+    #[test]
+    fn intensity_times_energy_is_carbon() {
+        assert_eq!(Joules(7.2e6).kilowatt_hours(), KilowattHours(2.0));
+        assert_eq!(GramsPerKwh(331.0).grams(Joules(7.2e6)), Grams(662.0));
+        let sum: Grams = [Grams(1.0), Grams(2.5)].into_iter().sum();
+        assert_eq!(serde_json::to_value(sum).unwrap(), 3.5);
     }
 
     #[test]

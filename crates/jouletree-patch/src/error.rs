@@ -1,6 +1,6 @@
 //! Why a file cannot be patched.
 
-/// Why a file cannot be patched, and what to do about it. Whoever knows the file's name says it.
+/// Why a file cannot be patched, and what to do about it. The caller adds the file's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatchError {
     /// The file is no Python program.

@@ -186,7 +186,7 @@ impl<'a> Fecom<'a> {
         Some(text.replacen(first, &replacement, 1))
     }
 
-    /// A text whose first word is an alias, with the alias's path instead.
+    /// A text that begins with an alias, with the alias's path instead.
     fn full(&self, text: &str) -> Option<String> {
         let first = text.split('.').next()?;
         Some(text.replacen(first, self.imports.get(first)?, 1))

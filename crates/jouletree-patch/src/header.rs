@@ -97,7 +97,7 @@ fn goes_first(statement: &Stmt, all: &[Stmt]) -> bool {
     }
 }
 
-/// Whether another statement may stand before it on the same line.
+/// Whether another statement may come before it on the same line.
 fn is_simple(statement: &Stmt) -> bool {
     match &statement.kind {
         StmtKind::For { .. }
@@ -109,7 +109,7 @@ fn is_simple(statement: &Stmt) -> bool {
         | StmtKind::Function(_)
         | StmtKind::Class(_)
         | StmtKind::Magic => false,
-        // `files = !ls` is read by IPython, and only if it stands alone.
+        // `files = !ls` is read by IPython, and only if it is alone on its line.
         StmtKind::Assign { value, .. } => !matches!(value.kind, ExprKind::Opaque),
         StmtKind::Expr(expr) => !matches!(expr.kind, ExprKind::Opaque),
         _ => true,

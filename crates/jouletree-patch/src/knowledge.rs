@@ -413,7 +413,7 @@ pub(crate) fn called_method(base: &str) -> Option<&'static str> {
     }
 }
 
-/// What the library hands to a parameter of a subclass's method, where the program itself does not tell.
+/// What the library hands to a parameter of a subclass's method, where the program itself does not show it.
 pub(crate) fn handed_parameter(base: &str, method: &str, parameter: &str) -> Option<&'static str> {
     let is_torch = base.starts_with("torch.") || base.contains("lightning");
     match method {
@@ -514,7 +514,7 @@ pub(crate) fn hands_on(path: &str) -> bool {
     HANDS_ON.contains(&path)
 }
 
-/// Whether a method of a receiver that nobody knows is probably a framework's.
+/// Whether a method of a receiver that is unknown is probably a framework's.
 pub(crate) fn is_telling(method: &str) -> bool {
     TELLING_METHODS.contains(&method)
 }

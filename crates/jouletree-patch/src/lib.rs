@@ -8,7 +8,7 @@
 //!
 //! - `project` follows imports from file to file, `links` keeps what they mean, `source` is one file;
 //! - `syntax` knows the parser and makes `tree`;
-//! - `scopes`, `values`, `resolve` and `walk` find out what names stand for; `knowledge` knows frameworks;
+//! - `scopes`, `values`, `resolve` and `walk` find out what names refer to; `knowledge` knows frameworks;
 //! - `fecom` decides as FECoM does instead;
 //! - `patch`, `header` and `notebook` insert, `undo` removes; `text` knows encodings.
 
@@ -68,7 +68,7 @@ pub enum Level {
 /// Whose rules decide what a call of a library is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// Ours: everything that assignments tell.
+    /// Ours: everything that assignments show.
     #[default]
     Full,
     /// FECoM's, for comparison with what it measured.

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use crate::patch::{Chunk, Edit, Insertion, Patch};
 use crate::source::SourceFile;
 use crate::syntax::{self, Dialect};
-use crate::text::{Place, Text};
+use crate::text::{SourcePosition, Text};
 use crate::tree::Counts;
 use crate::undo::{removals, without};
 use crate::{Options, PatchError, project};
@@ -173,7 +173,7 @@ impl Cells {
         self.pieces.push(Piece { start, length: self.source.len() - start, steps });
     }
 
-    /// Parses every cell by itself, so that an error is told in its own cell.
+    /// Parses every cell by itself, so that an error is reported in its own cell.
     pub fn check(&self) -> Result<(), PatchError> {
         self.codes.iter().try_for_each(|code| self.check_cell(code))
     }
@@ -183,7 +183,7 @@ impl Cells {
         match syntax::parse(&text.text, Dialect::IPython, &mut Counts::default()) {
             Ok(_) => Ok(()),
             Err(malformed) => {
-                let Place { line, col } = text.place(malformed.at);
+                let SourcePosition { line, col } = text.place(malformed.at);
                 Err(PatchError::Syntax { cell: Some(code.number), line, col, message: malformed.message })
             }
         }
@@ -263,7 +263,7 @@ fn first_line(code: &str) -> (usize, Option<String>) {
     (blank + end, None)
 }
 
-/// Text as it stands inside of a JSON string.
+/// Text as it is written inside of a JSON string.
 fn escaped(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     for letter in text.chars() {

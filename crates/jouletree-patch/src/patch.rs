@@ -43,11 +43,11 @@ pub struct Edit {
 /// Everything there is to say about a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Patch {
-    /// Calls of libraries, in the order of the text; the hook is told a call by its number in this list.
+    /// Calls of libraries, in the order of the text; the hook identifies a call by its number in this list.
     pub sites: Vec<Site>,
     /// What to insert, in order.
     pub edits: Vec<Edit>,
-    /// By which the hooks tell the table of their sites.
+    /// By which the hooks find the table of their sites.
     pub digest: String,
     /// What the user should know: cells that were skipped.
     pub notes: Vec<String>,
@@ -151,7 +151,7 @@ fn hooks(found: &[Found], source: &str) -> Vec<Insertion> {
     for number in order {
         let Some(site) = found.get(number).filter(|site| site.reason.is_none()) else { continue };
         // `return(f)(x)`: a keyword that ends where the callee begins would become one word with the hook. Only the first
-        // of several hooks stands beside it.
+        // of several hooks is beside it.
         let follows_word = source
             .get(..site.callee as usize)
             .and_then(|before| before.chars().next_back())
@@ -167,7 +167,7 @@ fn hooks(found: &[Found], source: &str) -> Vec<Insertion> {
 }
 
 /// A short mark of a file's content and of its sites (FNV-1a, 64 bits), by which the runtime knows that a table of sites
-/// fits. What is found in a file depends on other files, too, so that its content alone would not tell.
+/// fits. What is found in a file depends on other files, too, so that its content alone would not identify it.
 pub(crate) fn digest(source: &[u8], sites: &[Site]) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut add = |bytes: &[u8]| {

@@ -135,7 +135,7 @@ impl<'f> Project<'f> {
         self.places.insert(path.to_owned(), place);
     }
 
-    /// Adds a script that may import what is to be patched, and so tell something of it. It matters only if it does.
+    /// Adds a script that may import what is to be patched, and so say something about it. It matters only if it does.
     pub fn add_neighbour(&mut self, path: &Path, source: &[u8]) {
         if self.places.contains_key(path) {
             return;
@@ -298,7 +298,7 @@ impl<'f> Project<'f> {
         around
     }
 
-    /// The module that a path without its ending stands for: a package, a file, or a folder.
+    /// The module that a path without its ending refers to: a package, a file, or a folder.
     fn package(&mut self, from: usize, path: &Path) -> u32 {
         let module = match self.modules.get(path) {
             Some(module) => *module,

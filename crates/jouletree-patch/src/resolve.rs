@@ -1,5 +1,5 @@
-//! What names, attributes and calls stand for. Values flow along assignments, arguments and results until nothing new is
-//! learned; within a scope in the order of the text, between scopes as whatever a name ever stands for.
+//! What names, attributes and calls refer to. Values flow along assignments, arguments and results until nothing new is
+//! learned; within a scope in the order of the text, between scopes as whatever a name ever refers to.
 
 mod branches;
 mod classes;
@@ -118,7 +118,7 @@ impl<'a> Knowledge<'a> {
         Some(self.scopes.all.get_mut(scope)?.names.entry(name).or_default())
     }
 
-    /// Adds to what a name ever stands for.
+    /// Adds to what a name ever refers to.
     pub fn learn(&mut self, scope: usize, name: &'a str, values: &Values) {
         if let Some(binding) = self.binding(scope, name)
             && binding.ever.join(values)
@@ -142,7 +142,7 @@ impl<'a> Knowledge<'a> {
         }
     }
 
-    /// What a name stands for; `None` where nothing in the program binds it.
+    /// What a name refers to; `None` where nothing in the program binds it.
     pub fn read(&self, scope: usize, name: &str) -> Option<Values> {
         let (owner, is_same_run) = self.scopes.find(scope, name)?;
         let binding = self.scopes.all.get(owner)?.names.get(name)?;

@@ -17,10 +17,10 @@ pub(crate) enum ScopeKind {
 /// A name in its scope.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Binding {
-    /// What it stands for where the program has come to; meaningless before the first assignment.
+    /// What it refers to where the program has come to; meaningless before the first assignment.
     pub now: Values,
     pub is_assigned: bool,
-    /// What it ever stands for: what others see, who run at some other time.
+    /// What it ever refers to: what others see, who run at some other time.
     pub ever: Values,
     /// Whether others assign it, too.
     pub is_shared: bool,
@@ -242,7 +242,7 @@ impl<'a> Declaring<'a, '_> {
     }
 
     fn body(&mut self, body: &'a [Stmt]) {
-        // `global` holds for the whole scope, also for what stands before it.
+        // `global` holds for the whole scope, also for what precedes it.
         for statement in body {
             if let StmtKind::Global(names) = &statement.kind
                 && let Some(scope) = self.scopes.all.get_mut(self.scope)

@@ -22,9 +22,9 @@ pub(crate) struct Text<'a> {
     lines: Vec<u32>,
 }
 
-/// A place as Python's `ast` tells it: lines from 1, columns from 0 in bytes of UTF-8.
+/// A place as Python's `ast` counts it: lines from 1, columns from 0 in bytes of UTF-8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct SourcePosition {
     pub line: u32,
     pub col: u32,
 }
@@ -66,15 +66,15 @@ impl<'a> Text<'a> {
     }
 
     /// The line and the column of something in the text.
-    pub fn place(&self, at: u32) -> Place {
+    pub fn place(&self, at: u32) -> SourcePosition {
         let line = self.lines.partition_point(|start| *start <= at);
         let start = line.checked_sub(1).and_then(|line| self.lines.get(line)).copied().unwrap_or(0);
-        Place { line: line as u32, col: at - start }
+        SourcePosition { line: line as u32, col: at - start }
     }
 
     /// A parser's complaint with its place.
     pub fn syntax_error(&self, malformed: Malformed) -> PatchError {
-        let Place { line, col } = self.place(malformed.at);
+        let SourcePosition { line, col } = self.place(malformed.at);
         PatchError::Syntax { cell: None, line, col, message: malformed.message }
     }
 }
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn places_are_those_of_python() {
         let text = Text::of(b"\xef\xbb\xbfa\r\nb\rc\n\nd").unwrap();
-        let place = |line, col| Place { line, col };
+        let place = |line, col| SourcePosition { line, col };
         assert_eq!(text.place(0), place(1, 0));
         assert_eq!((text.place(3), text.place(5), text.place(8)), (place(2, 0), place(3, 0), place(5, 0)));
         assert_eq!(text.in_file(5), 8);
@@ -206,7 +206,7 @@ mod tests {
         let text = Text::of(b"# coding: latin-1\n'\xe9\xe8' + x").unwrap();
         assert_eq!(&text.text[18..], "'éè' + x");
         let x = text.text.find('x').unwrap() as u32;
-        assert_eq!((text.in_file(x), text.place(x)), (25, Place { line: 2, col: 9 }));
+        assert_eq!((text.in_file(x), text.place(x)), (25, SourcePosition { line: 2, col: 9 }));
         assert!(matches!(Text::of(b"'\xe9'"), Err(PatchError::NotUtf8 { line: 1 })));
         assert!(matches!(Text::of(b"# coding: koi8-r\n"), Err(PatchError::Encoding { .. })));
     }

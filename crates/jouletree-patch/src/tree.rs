@@ -1,4 +1,4 @@
-//! The syntax of a Python program as the patcher sees it: what is bound, what is called, and where it stands. Everything
+//! The syntax of a Python program as the patcher sees it: what is bound, what is called, and where. Everything
 //! here is independent of the parser; `syntax` makes it.
 
 use std::ops::Range;
@@ -29,7 +29,7 @@ pub(crate) struct Module {
     pub imports: Vec<Import>,
 }
 
-/// An import, in whatever scope it stands.
+/// An import, in whatever scope it is.
 #[derive(Debug)]
 pub(crate) struct Import {
     /// How many dots it begins with.
@@ -240,7 +240,7 @@ pub(crate) struct Argument {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ArgumentName {
     Positional,
-    /// `*value`; the value is what stands behind the star.
+    /// `*value`; the value is what follows the star.
     Star,
     Keyword(Box<str>),
     DoubleStar,

@@ -66,7 +66,7 @@ impl Undoing<'_> {
         } else if self.before(span.start).ends_with("; ") {
             self.remove(span.start - 2, span.end);
         } else {
-            // On a line of its own, or beside a comment, whose own blanks stand before its mark.
+            // On a line of its own, or beside a comment, whose own blanks precede its mark.
             let is_comment = after.trim_start_matches([' ', '\t', '\u{c}']).starts_with('#');
             self.remove(span.start, span.end + u32::from(is_comment));
         }

@@ -1,5 +1,5 @@
 //! Expressions as Python's `ast.unparse` writes them: one quote, one space around operators, brackets only where needed.
-//! FECoM's names are such texts. The texts of f-strings and bytes are taken as they stand.
+//! FECoM's names are such texts. The texts of f-strings and bytes are taken as they are.
 
 use crate::syntax::with_stack;
 use crate::tree::*;
@@ -39,7 +39,7 @@ impl Level {
     }
 }
 
-/// A callee without the brackets around its call: what stands before `()`.
+/// A callee without the brackets around its call: what precedes `()`.
 pub(crate) fn unparsed_callee(expr: &Expr, source: &str) -> String {
     let mut unparsing = Unparsing { source, text: String::new() };
     unparsing.expr(expr, Level::Atom);
@@ -302,7 +302,7 @@ impl<'a> Unparsing<'a> {
         self.bound(own, wanted, |this| {
             this.expr(left, before);
             this.text += &format!(" {operator} ");
-            // -1 may stand behind ** without brackets.
+            // -1 may follow ** without brackets.
             let is_signed = matches!(right.kind, ExprKind::Unary(..)) && own == Level::Power;
             this.expr(right, if is_signed { Level::Factor } else { after });
         });

@@ -1,4 +1,4 @@
-//! What an expression may stand for: things of modules by dotted path, and the program's own classes, functions and
+//! What an expression may refer to: things of modules by dotted path, and the program's own classes, functions and
 //! containers. A handful of possibilities is kept; more would not give a better name.
 
 use rustc_hash::FxHashMap;
@@ -9,7 +9,7 @@ use crate::knowledge;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct PathId(u32);
 
-/// One thing that an expression may stand for. Numbers are places in tables of the analysis.
+/// One thing that an expression may refer to. Numbers are places in tables of the analysis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Value {
     /// Something of an imported module; an object is what a call of it has given.
@@ -35,7 +35,7 @@ pub(crate) enum Value {
 
 const MOST: usize = 6;
 
-/// What an expression may stand for; nothing means that nothing is known.
+/// What an expression may refer to; nothing means that nothing is known.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Values {
     some: [Value; MOST],
@@ -79,7 +79,7 @@ impl Values {
         self.count == 0
     }
 
-    /// Adds a possibility, unless it is there or there are enough; tells whether it did.
+    /// Adds a possibility, unless it is there or there are enough; returns whether it did.
     pub fn add(&mut self, value: Value) -> bool {
         if self.as_slice().contains(&value) {
             return false;
@@ -94,7 +94,7 @@ impl Values {
         }
     }
 
-    /// Adds possibilities and tells whether any was new.
+    /// Adds possibilities and returns whether any was new.
     pub fn join(&mut self, others: &Values) -> bool {
         others.iter().fold(false, |new, value| self.add(value) | new)
     }

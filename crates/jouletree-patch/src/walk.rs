@@ -89,7 +89,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Walks files until none has anything to tell that the others do not know. Results flow from what is imported to who
+    /// Walks files until none has a result that is new to the others. Results flow from what is imported to who
     /// imports it, arguments the other way: so they are walked in both orders.
     fn learn(&mut self, modules: &[(usize, &'a Module)]) {
         let mut news = 0_usize;

@@ -9,29 +9,30 @@ function headline() {
     made.append(nothing("No energy is known: nothing was metered while this ran."));
     return;
   }
-  const sure = sureness(total.energy, total.sd);
+  const sure = expected(ROOT) ?? sureness(total.energy, total.sd);
   const card = (name, value, ...more) => element("div", { class: "card" },
     element("span", { class: "label" }, name), element("span", { class: "value" }, value),
     ...more.filter(Boolean).map((line) => element("span", { class: "note" }, line)));
   const parts = [
     card("energy", joules(total.energy), kindMark(total.kind), sure, kilowattHours(total.energy)),
   ];
-  if (total.seconds > 0) parts.push(card("average power", watts(total.energy / total.seconds), `over ${seconds(total.seconds)}`));
+  if (total.seconds > 0) parts.push(card("mean power of the run", watts(total.energy / total.seconds), `over ${seconds(total.seconds)}`));
   for (const phase of largest(data.phases)) {
     parts.push(card(`${article(phase.phase || "run")} step${phase.function ? ` of ${phase.function}` : ""}`, joules(phase.step_j),
       `${count(phase.steps)} steps${phase.processes > 1 ? ` in each of ${count(phase.processes)} processes` : ""}, ${seconds(phase.seconds / phase.steps)} each`,
       phase.sample_j === null ? null : `${joules(phase.sample_j)} a sample`));
   }
   if (tree.energy[ROOT] > 0) {
-    const recorded = total.attributed + total.idle;
-    parts.push(card("in operations", percent(total.attributed / recorded),
-      total.seconds > 0 ? `of ${joules(recorded)} while operations were recorded` : "as they are predicted",
-      total.unrecorded > 0 ? `${joules(total.unrecorded)} outside of them` : null));
+    parts.push(card("in operations", percent(total.attributed / total.energy), "of the run",
+      total.idle > 0 ? `${joules(total.idle)} between operations` : null,
+      total.unrecorded > 0 ? `${joules(total.unrecorded)} outside recorded steps` : null));
   }
   if (total.monitor !== null) {
-    parts.push(card("the monitor itself", joules(total.monitor), "not in the energy above", percent(total.monitor / total.energy)));
+    parts.push(card("overhead of jouletree", joules(total.monitor), "not included", percent(total.monitor / total.energy)));
   }
+  made.append(element("p", { id: "whole" }, `${joules(data.whole.energy_j)}: ${data.sentence}.`));
   made.append(element("div", { class: "cards" }, ...parts));
+  data.trust_lines.forEach((line, index) => made.append(element("p", { class: "trust" }, index ? line : `Trust: ${line}`)));
   if (data.runs > 1) made.append(element("p", {}, `Energies are means over ${data.runs} runs; ± is one standard deviation. Power over time is that of the first run.`));
   const partly = largest(data.phases.filter((phase) => phase.recorded < phase.steps));
   if (partly.length) {
@@ -71,7 +72,7 @@ function deviceTable() {
     element("td", {}, device.seconds > 0 ? watts(device.energy / device.seconds) : ""),
     element("td", {}, joules(device.attributed)), element("td", {}, joules(device.idle)), element("td", {}, joules(device.unrecorded)));
   return wide(element("table", {},
-    head(["device", "energy", "95 %", "power", "in operations", "while none ran", "not recorded"]),
+    head(["device", "energy", "95 %", "mean power", "operations", "between operations", "outside recorded steps"]),
     element("tbody", {}, ...data.devices.map(row))));
 }
 

@@ -35,6 +35,12 @@ function ownOf(node, pass) {
 /** The passes in which anything was used. */
 const usedPasses = PASSES.filter((pass) => tree.passes[PASSES.indexOf(pass)][ROOT] > 0);
 
+/** Where a prediction expects the energy of a node. */
+function expected(node) {
+  const ends = tree.predicted[node];
+  return ends ? `${tree.predicted_level}\u00a0%: ${joules(ends[0])} … ${joules(ends[1])}` : null;
+}
+
 /** How sure an energy is: over runs where there are several, otherwise as sure as the meters. */
 function sureness(value, sd) {
   if (data.runs > 1 && sd !== undefined && sd !== null) return `± ${joules(sd)} over ${data.runs} runs`;
@@ -49,7 +55,7 @@ function described(node, pass = "both") {
     pathOf(node) || tree.name[ROOT],
     `${joules(energy)} · ${percent(energy / energyOf(ROOT, pass))} of all${pass === "both" ? "" : ` in the ${pass} pass`}`,
   ];
-  const sure = sureness(energy, tree.sd[node]);
+  const sure = (pass === "both" ? expected(node) : null) ?? sureness(energy, tree.sd[node]);
   if (sure) lines.push(sure);
   if (tree.busy[node] > 0) lines.push(`${watts(tree.energy[node] / tree.busy[node])} over ${seconds(tree.busy[node])}`);
   lines.push(`${count(tree.count[node])} operations`);

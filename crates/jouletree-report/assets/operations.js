@@ -10,17 +10,18 @@ function operations() {
     made.append(nothing("No operation was recorded."));
     return;
   }
-  const total = ops.energy.reduce((sum, energy) => sum + energy, 0);
+  const total = data.whole.energy_j;
+  const label = (row) => (ops.paths[row] ?? pathOf(ops.node[row])) + (ops.marks[row] === undefined ? "" : ` (${ops.marks[row]})`);
   const columns = [
-    { name: "operation", csv: "path", value: (row) => ops.paths[row] ?? pathOf(ops.node[row]) },
+    { name: "operation", csv: "label", value: label },
     { name: "type", value: (row) => ops.types[ops.kind[row]], class: "minor" },
     { name: "pass", value: (row) => PASSES[ops.pass[row]], class: "minor" },
     { name: "device", value: (row) => ops.devices[ops.device[row]], class: "minor" },
     { name: "energy", csv: "energy_j", value: (row) => ops.energy[row], written: joules },
     ...(data.runs > 1 ? [{ name: "sd", csv: "sd_j", value: (row) => ops.sd[row], written: joules, class: "minor" }] : []),
-    { name: "share", value: (row) => ops.energy[row] / total, written: percent },
-    { name: "power", csv: "power_w", value: (row) => (ops.busy[row] > 0 ? ops.energy[row] / ops.busy[row] : null), written: (value) => (value === null ? "" : watts(value)), class: "minor" },
-    { name: "time", csv: "busy_s", value: (row) => ops.busy[row], written: seconds, class: "minor" },
+    { name: "of the run", csv: "run_share", value: (row) => ops.energy[row] / total, written: percent },
+    { name: "operation power", csv: "power_w", value: (row) => (ops.busy[row] > 0 ? ops.energy[row] / ops.busy[row] : null), written: (value) => (value === null ? "" : watts(value)), class: "minor" },
+    { name: "time, summed", csv: "busy_s", value: (row) => ops.busy[row], written: seconds, class: "minor" },
     { name: "count", value: (row) => ops.count[row], written: count, class: "minor" },
   ];
   const look = (column) => `${column.class ?? ""} ${column.written ? "number" : "word"}`;
@@ -47,7 +48,7 @@ function operations() {
       else header.removeAttribute("aria-sort");
     });
     const energy = state.rows.reduce((sum, row) => sum + ops.energy[row], 0);
-    told.textContent = `${count(state.rows.length)} of ${count(all.length)} operations, ${joules(energy)}, ${percent(energy / total)}`;
+    told.textContent = `${count(state.rows.length)} of ${count(all.length)} operations, ${joules(energy)}, ${percent(energy / total)} of the run`;
     frame.scrollTop = 0;
     draw();
   };
@@ -76,8 +77,10 @@ function operations() {
     const quoted = (text) => (/[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
     const cell = (value) => (value === null ? "" : typeof value === "number" ? String(value) : quoted(plain(value)));
     // The names of `jouletree show --by op --format csv`.
-    const title = columns.map((column) => column.csv ?? column.name).join(",");
-    return [title, ...state.rows.map((row) => columns.map((column) => cell(column.value(row))).join(","))].join("\n") + "\n";
+    const path = { csv: "path", value: (row) => ops.paths[row] ?? pathOf(ops.node[row]) };
+    const written = [path, ...columns];
+    const title = written.map((column) => column.csv ?? column.name).join(",");
+    return [title, ...state.rows.map((row) => written.map((column) => cell(column.value(row))).join(","))].join("\n") + "\n";
   };
   window.jouletree.csv = csv;
   copy.addEventListener("click", async () => {

@@ -1,7 +1,9 @@
-// Stages: what each used, stacked by pass.
+// Stages: what each used, stacked by pass and by what was used beside operations. They make the whole run.
 
-/** What is summed where the program names no stages: not the run, but what operations were charged with. */
-const WITHOUT_STAGES = "all recorded operations";
+/** What is shown where the program names no stages. */
+const WITHOUT_STAGES = "the run";
+/** What stages used beside operations. */
+const BESIDE = [["between", "between operations", "no-operation"], ["outside", "outside recorded steps", "no-step"]];
 
 function stages() {
   const made = section("stages", "Stages");
@@ -9,7 +11,7 @@ function stages() {
     made.append(nothing("No operation was charged with energy."));
     return;
   }
-  const sum = (stage) => stage.passes.reduce((all, part) => all + part, 0);
+  const sum = (stage) => stage.passes.reduce((all, part) => all + part, stage.between + stage.outside);
   const longest = Math.max(...data.stages.map((stage) => sum(stage) + (stage.sd ?? 0)));
   const part = (value) => `${((100 * value) / longest).toFixed(2)}%`;
   const row = (stage) => element("li", { "data-stage": stage.name, "data-joules": sum(stage), "data-sd": stage.sd },
@@ -21,10 +23,15 @@ function stages() {
         ...tooltip.on(() => [`${stage.name || WITHOUT_STAGES}, ${PASSES[pass]}`, joules(energy), percent(energy / sum(stage)),
           stage.passes_sd[pass] === null ? "" : `± ${joules(stage.passes_sd[pass])} over ${data.runs} runs`].filter(Boolean)),
       }) : null)),
+      ...BESIDE.map(([kind, name, colour]) => (stage[kind] > 0 ? element("span", {
+        class: `bar ${colour}`, style: { width: part(stage[kind]) }, tabindex: 0, role: "img", "aria-label": `${name}: ${joules(stage[kind])}`,
+        ...tooltip.on(() => [`${stage.name || WITHOUT_STAGES}, ${name}`, joules(stage[kind]), percent(stage[kind] / sum(stage))]),
+      }) : null)),
       stage.sd === null ? null : element("span", { class: "whisker", style: { left: part(Math.max(0, sum(stage) - stage.sd)), width: part(2 * stage.sd) } })),
     element("span", { class: "figure" }, joules(sum(stage)), stage.sd === null ? "" : ` ± ${joules(stage.sd)}`));
   made.append(
-    element("p", {}, `What operations were charged with, ${joules(data.stages.reduce((all, stage) => all + sum(stage), 0))} of ${joules(data.total.energy)}.`),
-    element("p", { class: "legend" }, ...usedPasses.map((pass) => element("span", { class: `key ${pass}` }, pass))),
+    element("p", {}, `Stages make the whole run, ${joules(data.stages.reduce((all, stage) => all + sum(stage), 0))}.`),
+    element("p", { class: "legend" }, ...usedPasses.map((pass) => element("span", { class: `key ${pass}` }, pass)),
+      ...BESIDE.filter(([kind]) => data.stages.some((stage) => stage[kind] > 0)).map(([, name, colour]) => element("span", { class: `key ${colour}` }, name))),
     element("div", { class: "bars" }, element("ol", {}, ...data.stages.map(row))));
 }

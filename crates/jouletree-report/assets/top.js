@@ -7,12 +7,12 @@ function top10() {
     return;
   }
   made.append(
-    element("p", { class: "hint" }, `Layers that repeat are summed.${data.runs > 1 ? " Whiskers are one standard deviation over the runs." : ""}`),
+    element("p", { class: "hint" }, `Repeated layers are added up. Power is shown of operations that are large and long enough to have a power of their own.${data.runs > 1 ? " Whiskers are one standard deviation over the runs." : ""}`),
     element("div", { class: "columns" },
       bars("by energy", data.top_energy, (bar) => bar.energy, (bar) => bar.energy_sd, joules),
       // What is predicted takes no time yet.
       data.top_power.some((bar) => bar.power !== null)
-        ? bars("by average power", data.top_power, (bar) => bar.power, (bar) => bar.power_sd, watts) : ""));
+        ? bars("by joules over operation time", data.top_power, (bar) => bar.power, (bar) => bar.power_sd, watts) : ""));
 }
 
 function bars(title, rows, value, sd, written) {
@@ -22,12 +22,12 @@ function bars(title, rows, value, sd, written) {
     const spread = sd(row);
     return element("li", {
       tabindex: 0, "data-path": row.path, "data-value": value(row), "data-sd": spread,
-      ...tooltip.on(() => [row.path, `${row.op_type} on ${row.device}, ${row.pass}`,
+      ...tooltip.on(() => [row.label, `${row.op_type} on ${row.device}, ${row.pass}`,
         `${joules(row.energy)}${row.energy_sd === null ? "" : ` ± ${joules(row.energy_sd)}`}`,
-        row.power === null ? "" : `${watts(row.power)}${row.power_sd === null ? "" : ` ± ${watts(row.power_sd)}`} over ${seconds(row.busy)}`,
+        row.power === null ? "" : `${watts(row.power)}${row.power_sd === null ? "" : ` ± ${watts(row.power_sd)}`} over ${seconds(row.busy)} of operation time, summed`,
         `${count(row.count)} times`].filter(Boolean)),
     },
-    element("span", { class: "path" }, element("bdi", {}, row.path)),
+    element("span", { class: "path" }, element("bdi", {}, row.label)),
     element("span", { class: "track" },
       element("span", { class: `bar ${row.pass}`, style: { width: part(value(row)) } }),
       spread === null ? null : element("span", { class: "whisker", style: { left: part(Math.max(0, value(row) - spread)), width: part(spread + Math.min(spread, value(row))) } })),

@@ -10,20 +10,28 @@ pub mod export;
 mod figures;
 mod page;
 mod parts;
+mod power_floor;
+mod program_energy;
 mod reaccounted;
+pub mod rows;
 mod study;
-mod told;
+mod trust;
 mod warnings;
+mod whole;
 
-pub use diagram::{Diagram, Flow, Heads, Part, Place, Route};
+pub use diagram::{BoxContent, Diagram, DiagramBox, Flow, Heads, Route};
 pub use figures::{
     CallPicture, CallTrack, Figure, FigureChoice, FigureError, FigureFormat, Figures, TradeoffPoint, tradeoff,
 };
 pub use page::page;
 pub use parts::{PartRow, parts, parts_by_name};
+pub use power_floor::PowerFloor;
+pub use program_energy::{PhaseRow, ProgramEnergy, StageRow, WindowRow, stages};
 pub use reaccounted::{AttributionError, explained_by, footprint_by, recorded_attribution};
 pub use study::{
-    DeviceTotal, Moment, PowerTrack, PowerView, Provenance, Ranked, StageTotal, StepView, Study, StudyError,
+    DeviceTotal, Difference, Moment, PowerTrack, PowerView, Provenance, Ranked, StageTotal, StepView, Study,
+    StudyError, What, program_name,
 };
-pub use told::{PhaseRow, StageRow, Told, WindowRow, stages};
-pub use warnings::{lasting_warnings, warnings};
+pub use trust::{Caveat, Trust, Verdict};
+pub use warnings::{lasting_warnings, summed, warnings};
+pub use whole::{Base, Slice, SliceEnergy, StageWhole, Whole};

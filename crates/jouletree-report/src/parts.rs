@@ -14,9 +14,11 @@ pub struct PartRow {
     /// The function of its steps; `None` when it is not made of steps, or they have none.
     pub function: Option<Box<str>>,
     /// What it used.
-    pub energy_j: f64,
+    #[serde(rename = "energy_j")]
+    pub energy: Joules,
     /// What operations were charged with of it.
-    pub operations_j: f64,
+    #[serde(rename = "operations_j")]
+    pub operations: Joules,
     /// Its share of the energy of all parts.
     pub share: f64,
     /// How long it lasted; `None` for operations and the time between them, which is what recorded steps are made of.
@@ -43,8 +45,8 @@ pub fn parts(footprint: &Footprint) -> Vec<PartRow> {
         part: name,
         phase: part.part.is_steps().then(|| part.part.phase.clone()),
         function: Some(part.part.function.clone()).filter(|function| !function.is_empty()),
-        energy_j: energy.0,
-        operations_j: operations.0,
+        energy,
+        operations,
         share: if whole.0 > 0.0 { energy.0 / whole.0 } else { 0.0 },
         seconds,
         kind,
@@ -96,8 +98,8 @@ pub fn parts_by_name(rows: &[PartRow]) -> Vec<(String, PartRow)> {
         let name = row.name();
         match sums.iter_mut().find(|(known, _)| *known == name) {
             Some((_, sum)) => {
-                sum.energy_j += row.energy_j;
-                sum.operations_j += row.operations_j;
+                sum.energy += row.energy;
+                sum.operations += row.operations;
                 sum.share += row.share;
                 sum.seconds = sum.seconds.zip(row.seconds).map(|(one, other)| one + other);
             }

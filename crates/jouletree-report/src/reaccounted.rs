@@ -1,6 +1,6 @@
 //! The footprint of a run by the policy that was asked for: the recorded one is read, another is computed again.
 
-use jouletree_account::{AccountError, Attribution, Explained, Metered, Semantics, account_explained};
+use jouletree_account::{AccountError, Attribution, Explained, Metered, account_explained};
 use jouletree_model::{Explanation, Footprint};
 use jouletree_run::{Accounting, RunError, RunFolder, accounted};
 
@@ -22,7 +22,7 @@ pub enum AttributionError {
 
 /// The policy by which a run was accounted: shares were equal before manifests recorded it.
 pub fn recorded_attribution(accounting: &Accounting) -> &str {
-    accounting.attribution.as_deref().unwrap_or(Attribution::Equal.as_str())
+    accounting.attribution.as_str()
 }
 
 /// The footprint of a run by `asked`, or as it was recorded, with what was done and why. Operations and power are read and aligned
@@ -48,7 +48,7 @@ pub fn explained_by(
     if power.is_empty() {
         return Err(AttributionError::NoPower(run.path().display().to_string(), asked));
     }
-    let semantics = Semantics::named(&accounting.semantics);
+    let semantics = accounting.semantics;
     Ok(account_explained(&run.read_trace(threads)?, &Metered::devices(&power), semantics, asked)?)
 }
 

@@ -32,10 +32,56 @@ pub fn warnings(run: &RunFolder) -> Vec<Warning> {
     warnings
 }
 
+/// Warnings that say the same, once, with what they are about.
+pub fn summed(warnings: &[Warning]) -> Vec<Warning> {
+    let mut groups: Vec<(Vec<String>, &Warning)> = Vec::new();
+    for warning in warnings {
+        let about = match &warning.position {
+            Some(position) => format!("{}, {position}", warning.source),
+            None => warning.source.clone(),
+        };
+        match groups.iter_mut().find(|(_, known)| known.message == warning.message) {
+            Some((sources, _)) if sources.contains(&about) => {}
+            Some((sources, _)) => sources.push(about),
+            None => groups.push((vec![about], warning)),
+        }
+    }
+    let sum = |(sources, warning): (Vec<String>, &Warning)| match sources.as_slice() {
+        [_] => warning.clone(),
+        [first, second] => Warning::new(format!("{first} and {second}"), warning.message.as_str()),
+        [first, second, rest @ ..] => {
+            Warning::new(format!("{first}, {second} and {} more", rest.len()), warning.message.as_str())
+        }
+        [] => warning.clone(),
+    };
+    groups.into_iter().map(sum).collect()
+}
+
 /// The same for those who look again: what was said at the end of the recording and changes no number is left out.
 pub fn lasting_warnings(run: &RunFolder) -> Vec<Warning> {
     let incidents = run.manifest().recording.iter().flat_map(|recording| &recording.incidents);
     let late: Vec<&str> =
         incidents.filter(|incident| incident.kind == LATE).map(|it| it.message.as_str()).collect();
     warnings(run).into_iter().filter(|warning| !late.contains(&warning.message.as_str())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_several_is_said_once() {
+        let warning = |source: &str, message: &str| Warning::new(source, message);
+        let all = [
+            warning("process 1", "no steps"),
+            warning("process 2", "no steps").at("after 1 s"),
+            warning("cpu:0", "a gap"),
+            warning("process 3", "no steps"),
+            warning("process 4", "no steps"),
+            warning("process 4", "no steps"),
+        ];
+        let lines: Vec<String> = summed(&all).iter().map(ToString::to_string).collect();
+        assert_eq!(lines, ["process 1, process 2, after 1 s and 2 more: no steps", "cpu:0: a gap"]);
+        assert_eq!(summed(&all[1..3])[0].to_string(), "process 2: after 1 s: no steps");
+    }
 }

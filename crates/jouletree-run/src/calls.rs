@@ -31,7 +31,7 @@ const CALL_COLUMNS: [Column; 11] = [
     Column::new("stability", Form::Text).or_null(),
 ];
 
-/// What stands for a machine at rest; anything else says why it was not.
+/// The value for a stable machine; anything else says why it was not.
 const STABLE: &str = "stable";
 
 /// How many rows are turned into columns at a time: text arrays count bytes in 32 bits.

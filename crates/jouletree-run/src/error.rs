@@ -2,9 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
+use jouletree_host::whole::WholeError;
 use parquet::errors::ParquetError;
 
 use crate::PowerError;
+
+/// What is wrong with the name of a run, and what to do.
+fn not_a_run(path: &Path) -> String {
+    let shown = path.display();
+    if path.is_dir() {
+        format!("not a run folder: no manifest.json in {shown}; name a folder that jouletree wrote")
+    } else if path.exists() {
+        format!("not a run folder: {shown} is a file; name the folder that jouletree wrote")
+    } else {
+        format!("there is no folder {shown}; `jouletree run` prints the folder that it keeps a run in")
+    }
+}
 
 /// Why a run folder or a file of it cannot be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -13,7 +26,7 @@ pub enum RunError {
     #[error("{} exists: choose another -o or remove it", .0.display())]
     Exists(PathBuf),
     /// A folder that holds no run.
-    #[error("not a run folder: no manifest.json in {}; name a folder that jouletree wrote", .0.display())]
+    #[error("{}", not_a_run(.0))]
     NotARun(PathBuf),
     /// The format is of the future.
     #[error(
@@ -78,9 +91,9 @@ pub enum RunError {
         /// What went wrong because of it.
         source: Box<RunError>,
     },
-    /// A recording that cannot become tables now, most often for want of room.
+    /// A recording that cannot become tables now, most often for want of space.
     #[error(
-        "{}: the recording is kept, but could not be finished; make room on the disk and run: jouletree show {}",
+        "{}: the recording is kept, but could not be finished; free some space on the disk and run: jouletree show {}",
         .path.display(), .path.display()
     )]
     Unfinished {
@@ -107,6 +120,15 @@ pub enum RunError {
     Power(#[from] PowerError),
 }
 
+impl From<WholeError> for RunError {
+    fn from(error: WholeError) -> RunError {
+        match error {
+            WholeError::NoName(path) | WholeError::Exists(path) => RunError::Exists(path),
+            WholeError::Io { path, action, source } => RunError::Io { path, action, source },
+        }
+    }
+}
+
 impl RunError {
     /// Why a recording is not finished: its journal is kept where its folder is still there.
     pub(crate) fn unfinished(folder: &Path, source: RunError) -> RunError {
@@ -116,7 +138,7 @@ impl RunError {
 }
 
 impl RunError {
-    /// A complaint about what stands in a file.
+    /// A complaint about the content of a file.
     pub(crate) fn content(path: &Path, problem: impl Into<String>) -> RunError {
         RunError::Content { path: path.to_owned(), problem: problem.into() }
     }

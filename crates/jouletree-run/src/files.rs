@@ -8,11 +8,12 @@ use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
+use jouletree_host::whole::folder_of;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::umask;
 
 /// Permissions of folders and files that only their owner may use.
-const OWN_FOLDER: u32 = 0o700;
+pub(crate) const OWN_FOLDER: u32 = 0o700;
 const OWN_FILE: u32 = 0o600;
 /// The same where others may read, of which the umask takes its part.
 const SHARED_FOLDER: u32 = 0o755;
@@ -84,13 +85,17 @@ pub(crate) fn create_folder(path: &Path) -> io::Result<()> {
 
 /// Creates a file, which must be new, that is as open as its folder.
 pub(crate) fn create_file(path: &Path) -> io::Result<File> {
-    let mode = if is_own(path) { OWN_FILE } else { SHARED_FILE };
-    OpenOptions::new().append(true).create_new(true).mode(mode).open(path)
+    OpenOptions::new().append(true).create_new(true).mode(mode_in_folder(path)).open(path)
+}
+
+/// The permissions of a file that is as open as its folder.
+pub(crate) fn mode_in_folder(path: &Path) -> u32 {
+    if is_own(path) { OWN_FILE } else { SHARED_FILE }
 }
 
 /// Whether only its owner may enter the folder that this path is in.
 fn is_own(path: &Path) -> bool {
-    let folder = crate::folder::parent_of(path);
+    let folder = folder_of(path);
     // A folder that cannot be looked at lets nothing be created either.
     folder.metadata().is_ok_and(|about| about.mode() & OTHERS == 0)
 }

@@ -1,17 +1,19 @@
 //! The run folder: everything about one run, as plain files that other programs open, too. It appears whole or not
 //! at all and is never overwritten.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
+use jouletree_host::whole::{PartialFolder, folder_of, move_files, sync_folder};
 use jouletree_model::{Calls, Census, DeviceTable, Footprint, Lane, MeteredSeries, ModelTree, Program, Trace};
 
+use crate::intervals::{read_intervals, write_intervals};
 use crate::journal::HEADER;
-use crate::manifest::{Accounting, Manifest, replace_json, write_json};
+use crate::manifest::{Manifest, replace_json, write_json};
 use crate::power_parquet::{read_power_parquet, write_power_parquet};
 use crate::recording::clear_journal;
 use crate::resources::{GpuBusy, Resources, read_gpu_busy, read_resources};
-use crate::{RunError, calls, events, files, footprint, ops, program, recover};
+use crate::{Accounting, RunError, calls, events, files, footprint, ops, program, recover};
 
 pub(crate) const MANIFEST: &str = "manifest.json";
 pub(crate) const POWER: &str = "power.parquet";
@@ -22,6 +24,7 @@ const STEPS: &str = "steps.parquet";
 const CHARGES: &str = "charges.parquet";
 const SPANS: &str = "spans.parquet";
 const TREE: &str = "tree.json";
+const INTERVALS: &str = "intervals.parquet";
 const CALLS: &str = "calls.parquet";
 const SITES: &str = "sites.parquet";
 pub(crate) const RESOURCES: &str = "resources.parquet";
@@ -57,11 +60,16 @@ impl RunFolder {
             return Err(RunError::Inconsistent(problem));
         }
         let manifest = Manifest::of(contents)?;
-        let partial = Partial::beside(path)?;
-        write_power_parquet(&partial.path.join(POWER), contents.power)?;
-        write_tables(&partial.path, contents)?;
-        write_json(&partial.path.join(MANIFEST), &manifest)?;
-        partial.become_whole(path)?;
+        if path.symlink_metadata().is_ok() || path.file_name().is_none() {
+            return Err(RunError::Exists(path.to_owned()));
+        }
+        let parent = folder_of(path);
+        fs::create_dir_all(parent).map_err(RunError::io(parent, "create the folder"))?;
+        let partial = PartialFolder::with_mode(path, files::OWN_FOLDER)?;
+        write_power_parquet(&partial.path().join(POWER), contents.power)?;
+        write_tables(partial.path(), contents)?;
+        write_json(&partial.path().join(MANIFEST), &manifest)?;
+        partial.become_whole()?;
         Ok(RunFolder { path: path.to_owned(), manifest })
     }
 
@@ -75,13 +83,7 @@ impl RunFolder {
         let _ = fs::remove_dir_all(&attempt);
         files::create_folder(&attempt).map_err(RunError::io(&attempt, "create the folder"))?;
         let tables = write_tables(&attempt, contents)?;
-        sync_folder(&attempt)?;
-        for name in tables {
-            let whole = self.path.join(name);
-            fs::rename(attempt.join(name), &whole)
-                .map_err(RunError::io(&whole, "rename the finished file to this"))?;
-        }
-        sync_folder(&self.path)?;
+        move_files(&attempt, &self.path, &tables)?;
         // With the manifest the accounting is a part of the run.
         replace_json(&self.path.join(MANIFEST), &manifest)?;
         sync_folder(&self.path)?;
@@ -98,7 +100,7 @@ impl RunFolder {
             return recover(path);
         }
         if path.join(HEADER).is_file() {
-            // Whoever finished it was stopped while tidying up.
+            // The process that finished it was stopped while tidying up.
             clear_journal(path);
         }
         RunFolder::open_whole(path)
@@ -162,7 +164,7 @@ impl RunFolder {
         self.check_accounted()?;
         let devices = self.manifest.devices.clone();
         let ops = ops::read_ops(&self.file(OPS))?;
-        let (steps, charges) = (self.file(STEPS), self.file(CHARGES));
+        let (steps, charges, intervals) = (self.file(STEPS), self.file(CHARGES), self.file(INTERVALS));
         let (stages, parts) = (&self.manifest.stages, &self.manifest.parts);
         Ok(Footprint {
             sources: self.manifest.sources.clone(),
@@ -174,6 +176,7 @@ impl RunFolder {
             stages: stages.clone(),
             parts: parts.clone(),
             steps: if steps.exists() { footprint::read_steps(&steps, &devices)? } else { Vec::new() },
+            intervals: if intervals.exists() { read_intervals(&intervals)? } else { Vec::new() },
             model: self.read_model()?,
             warnings: self.manifest.warnings.clone(),
             errors: Vec::new(),
@@ -182,26 +185,26 @@ impl RunFolder {
         })
     }
 
-    /// What the program told about itself.
+    /// What the program reported about itself.
     pub fn read_program(&self) -> Result<Program, RunError> {
         let path = self.file(SPANS);
         let spans = if path.exists() { program::read_spans(&path)? } else { Vec::new() };
         Ok(Program { processes: self.manifest.processes.clone(), spans })
     }
 
-    /// How busy the machine and the process tree were; nothing where nobody looked.
+    /// How busy the machine and the process tree were; nothing where it was not sampled.
     pub fn read_resources(&self) -> Result<Vec<Resources>, RunError> {
         let path = self.file(RESOURCES);
         if path.exists() { read_resources(&path) } else { Ok(Vec::new()) }
     }
 
-    /// How busy its GPUs were; nothing where nobody looked.
+    /// How busy its GPUs were; nothing where it was not sampled.
     pub fn read_gpu_busy(&self) -> Result<Vec<GpuBusy>, RunError> {
         let path = self.file(GPUS);
         if path.exists() { read_gpu_busy(&path) } else { Ok(Vec::new()) }
     }
 
-    /// The calls of library functions that were recorded; none where nobody asked for them.
+    /// The calls of library functions that were recorded; none where they were not asked for.
     pub fn read_calls(&self) -> Result<Calls, RunError> {
         let (sites, path) = (self.file(SITES), self.file(CALLS));
         if path.exists() { calls::read_calls(&sites, &path) } else { Ok(Calls::default()) }
@@ -213,15 +216,10 @@ impl RunFolder {
         let _ = fs::remove_dir_all(&attempt);
         files::create_folder(&attempt).map_err(RunError::io(&attempt, "create the folder"))?;
         calls::write_calls(&attempt.join(SITES), &attempt.join(CALLS), calls)?;
-        sync_folder(&attempt)?;
         // Calls name sites by number: the sites of both tables are there before the calls.
-        for name in [SITES, CALLS] {
-            let whole = self.path.join(name);
-            fs::rename(attempt.join(name), &whole)
-                .map_err(RunError::io(&whole, "rename the finished file to this"))?;
-        }
+        move_files(&attempt, &self.path, &[SITES, CALLS])?;
         let _ = fs::remove_dir_all(&attempt);
-        sync_folder(&self.path)
+        Ok(())
     }
 
     /// The model that ran, as far as it is known.
@@ -260,61 +258,13 @@ fn write_tables(folder: &Path, contents: &RunContents<'_>) -> Result<Vec<&'stati
         footprint::write_charges(&file(CHARGES), footprint)?;
         written.push(CHARGES);
     }
+    if !footprint.intervals.is_empty() {
+        write_intervals(&file(INTERVALS), &footprint.intervals)?;
+        written.push(INTERVALS);
+    }
     if !trace.program.is_empty() {
         program::write_spans(&file(SPANS), &trace.program)?;
         written.push(SPANS);
     }
     Ok(written)
-}
-
-/// A run that is being written, under a name nobody looks at; removed unless it becomes whole.
-struct Partial {
-    path: PathBuf,
-}
-
-impl Partial {
-    fn beside(path: &Path) -> Result<Partial, RunError> {
-        if path.symlink_metadata().is_ok() {
-            return Err(RunError::Exists(path.to_owned()));
-        }
-        let name = path.file_name().ok_or_else(|| RunError::Exists(path.to_owned()))?;
-        let parent = parent_of(path);
-        fs::create_dir_all(parent).map_err(RunError::io(parent, "create the folder"))?;
-        let partial = parent.join(format!(".{}.partial-{}", name.to_string_lossy(), std::process::id()));
-        // Left by a process of the same number, which is dead; containers give the same numbers every time.
-        if partial.exists() {
-            fs::remove_dir_all(&partial).map_err(RunError::io(&partial, "remove the folder"))?;
-        }
-        files::create_own_folder(&partial).map_err(RunError::io(&partial, "create the folder"))?;
-        Ok(Partial { path: partial })
-    }
-
-    fn become_whole(self, path: &Path) -> Result<(), RunError> {
-        sync_folder(&self.path)?;
-        // Somebody may have been faster; renaming never replaces a folder with something in it.
-        if path.symlink_metadata().is_ok() {
-            return Err(RunError::Exists(path.to_owned()));
-        }
-        fs::rename(&self.path, path).map_err(RunError::io(path, "rename the finished run to this"))?;
-        sync_folder(parent_of(path))
-    }
-}
-
-impl Drop for Partial {
-    fn drop(&mut self) {
-        // After the renaming there is nothing of this name. A failure here must not hide the error that led here.
-        let _ = fs::remove_dir_all(&self.path);
-    }
-}
-
-pub(crate) fn parent_of(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// Makes names in a folder survive a power cut; only Unix lets one open a folder for that.
-pub(crate) fn sync_folder(path: &Path) -> Result<(), RunError> {
-    if cfg!(unix) {
-        File::open(path).and_then(|folder| folder.sync_all()).map_err(RunError::io(path, "write to the disk"))?;
-    }
-    Ok(())
 }

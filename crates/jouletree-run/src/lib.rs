@@ -4,6 +4,7 @@
 //! the place and the remedy, and no input makes this crate panic.
 
 mod accounted;
+mod accounting;
 mod calls;
 mod error;
 mod events;
@@ -12,6 +13,7 @@ mod files;
 mod folder;
 mod footprint;
 mod input;
+mod intervals;
 pub mod journal;
 mod manifest;
 mod ops;
@@ -23,14 +25,15 @@ mod resources;
 mod table;
 
 pub use accounted::accounted;
+pub use accounting::Accounting;
 pub use error::RunError;
 pub use files::{open_file, read_file, share};
 pub use folder::{RunContents, RunFolder};
 pub use input::{PowerInput, read_power};
-pub use jouletree_model::MeteredSeries;
+pub use jouletree_model::{MeteredSeries, Scope};
 pub use journal::{Exit, HostFacts, JournalWriter, RecordingHeader, SamplerRecord, SensorRecord};
-pub use manifest::{Accounting, EnergyOf, FORMAT_VERSION, LaneHeader, Manifest, TraceHeader};
+pub use manifest::{FORMAT_VERSION, LaneHeader, Manifest, TraceHeader};
 pub use power_csv::{PowerError, PowerFile, PowerProblem, read_power_csv};
-pub use power_parquet::{OURS, read_power_parquet, write_power_parquet};
+pub use power_parquet::{read_power_parquet, write_power_parquet};
 pub use recording::{Balance, Clocks, IncidentRecord, Parts, Recording, recover};
 pub use resources::{GpuBusy, Resources};

@@ -1,21 +1,20 @@
 //! `manifest.json`: what a run is, how it was accounted, and the small parts of it that need no table.
 
-use std::fs;
 use std::io::Write;
 use std::path::Path;
 
 use jiff::Timestamp;
+use jouletree_host::whole::PartialFile;
 use jouletree_model::{
-    Device, DeviceEnergy, Explanation, Joules, PartEnergy, Process, StageEnergy, Trace, TraceSource, Warning,
-    redacted,
+    Device, DeviceEnergy, Joules, PartEnergy, Process, StageEnergy, Trace, TraceSource, Warning, redacted,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{Recording, RunContents, RunError, files};
+use crate::{Accounting, Recording, RunContents, RunError, files};
 
 /// The version of the run folder this program writes.
-pub const FORMAT_VERSION: u64 = 1;
+pub const FORMAT_VERSION: u64 = 2;
 
 /// What a run is and how it was accounted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,54 +35,19 @@ pub struct Manifest {
     pub sources: Vec<TraceSource>,
     /// The balance of every device.
     pub devices: Vec<DeviceEnergy>,
-    /// The balance of every stage that the program told.
+    /// The balance of every stage that the program marked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageEnergy>,
     /// What the parts of the program's time used. Absent in the runs of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<PartEnergy>,
-    /// The processes that told something about themselves.
+    /// The processes that reported something about themselves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<Process>,
     /// What the tables refer to by number.
     pub trace: TraceHeader,
     /// What the user should know about the input.
     pub warnings: Vec<Warning>,
-}
-
-/// How a run was accounted.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Accounting {
-    /// The command line.
-    pub command: Vec<String>,
-    /// The power files.
-    pub power: Vec<String>,
-    /// The rule that turned readings into energy.
-    pub rule: String,
-    /// The semantics of the alignment.
-    pub semantics: String,
-    /// Whose energy was accounted: that of devices, or what the recorded process tree used of it.
-    #[serde(default)]
-    pub energy: EnergyOf,
-    /// The policy that shared energy among operations. Absent in the runs of earlier versions, whose shares are equal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub attribution: Option<String>,
-    /// What it did on each device and why, where it had a choice.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub attributed: Vec<Explanation>,
-    /// How long a reading holds, in milliseconds, where the rule has such a limit.
-    pub hold_ms: Option<f64>,
-}
-
-/// Whose energy an accounting is about.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum EnergyOf {
-    /// All that devices used.
-    #[default]
-    Device,
-    /// What the process tree of the recording used of it.
-    Tree,
 }
 
 /// The part of a trace that is not events.
@@ -131,7 +95,7 @@ impl Manifest {
         for device in &footprint.devices {
             let known = [device.attributed, device.unattributed, device.outside_trace];
             // JSON has no word for infinity.
-            if !device.measured.into_iter().chain(known).all(|Joules(joules)| joules.is_finite()) {
+            if !device.total.into_iter().chain(known).all(|Joules(joules)| joules.is_finite()) {
                 return Err(RunError::Inconsistent(format!("an energy of {} is not finite", device.device)));
             }
         }
@@ -178,9 +142,9 @@ impl Manifest {
         }
         let manifest: Manifest = serde_json::from_slice(&text).map_err(unreadable)?;
         if manifest.accounting.is_none() && manifest.recording.is_none() {
-            // The fields of the accounting stand among the others, and one that is missing takes all of them along.
-            let problem = "not a manifest of a run (missing field `command`, `power`, `rule` or `semantics`); restore \
-                           it from a copy";
+            // The fields of the accounting are among the others, and a wrong one takes all of them along.
+            let problem = "not a manifest of a run (missing or unknown `command`, `power`, `origin`, `rule` or \
+                           `semantics`); restore it from a copy";
             return Err(RunError::content(path, problem));
         }
         // Earlier versions kept commands as they were.
@@ -208,20 +172,23 @@ impl TraceHeader {
 
 /// Writes a JSON file for people as much as for programs, and sees to it that it reaches the disk.
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), RunError> {
-    let mut text = serde_json::to_vec_pretty(value)
-        .map_err(|error| RunError::Inconsistent(format!("{}: {error}", path.display())))?;
-    text.push(b'\n');
+    let text = json(path, value)?;
     let mut file = files::create_file(path).map_err(RunError::io(path, "create the file"))?;
     file.write_all(&text).and_then(|()| file.sync_all()).map_err(RunError::io(path, "write the file"))
 }
 
 /// The same for a file that may be there already: it is replaced as a whole or stays as it was.
 pub(crate) fn replace_json(path: &Path, value: &impl Serialize) -> Result<(), RunError> {
-    let partial = path.with_extension("partial");
-    // Left by a process that died.
-    let _ = fs::remove_file(&partial);
-    write_json(&partial, value)?;
-    fs::rename(&partial, path).map_err(RunError::io(path, "rename the finished file to this"))
+    let partial = PartialFile::with_mode(path, files::mode_in_folder(path))?;
+    partial.write(&json(path, value)?)?;
+    Ok(partial.become_whole()?)
+}
+
+fn json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, RunError> {
+    let mut text = serde_json::to_vec_pretty(value)
+        .map_err(|error| RunError::Inconsistent(format!("{}: {error}", path.display())))?;
+    text.push(b'\n');
+    Ok(text)
 }
 
 /// Reads a JSON file that should be `what`.

@@ -1,5 +1,5 @@
 //! Power CSV: readings of meters as anybody can log them. Rows become one record for each device and domain;
-//! what cannot be meant is an error with its line, what can be mended is mended and told once a record.
+//! what cannot be meant is an error with its line, what can be mended is mended with one warning for each record.
 
 mod columns;
 mod number;

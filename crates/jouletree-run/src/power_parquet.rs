@@ -5,22 +5,25 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array, StringArray};
-use jouletree_model::{Device, EnergySeries, Joules, Kind, MeteredSeries, Nanos};
+use jouletree_model::{Device, EnergySeries, Joules, Kind, MeteredSeries, Nanos, Scope};
 
 use crate::RunError;
 use crate::table::{Column, Form, Rows, Table, TableWriter, names};
 
-const COLUMNS: [Column; 6] = [
+const COLUMNS: [Column; 7] = [
     Column::new("device", Form::Name),
     Column::new("domain", Form::Text).or_null(),
+    SCOPE,
     Column::new("kind", Form::Name),
     Column::new("t_ns", Form::Time),
     Column::new("joules", Form::Joules),
     Column::new("flags", Form::Flags),
 ];
 
-/// The domain of what the process tree of a recording used of a device, be it of the processor or of its memory.
-pub const OURS: &str = "ours";
+/// Whose energy it is.
+const SCOPE: Column = Column::new("scope", Form::Name);
+/// Files of version 1 have no scopes. There, what the process tree of a recording used of a device has this domain.
+const OURS: &str = "ours";
 
 /// Nothing is known from this point to the next.
 const GAP: i32 = 1;
@@ -30,7 +33,8 @@ const CHUNK: usize = 1 << 16;
 
 /// Writes series to a new file, where a row is a point. A series without points leaves nothing behind.
 pub fn write_power_parquet(path: &Path, power: &[MeteredSeries]) -> Result<(), RunError> {
-    let meters = power.iter().map(|metered| (&metered.device, metered.domain.as_deref(), metered.kind));
+    let meter = |one: &'_ MeteredSeries| (one.device.clone(), one.domain.clone(), one.scope, one.kind);
+    let meters = power.iter().map(meter);
     let mut points = PointWriter::create(path, meters)?;
     for (meter, metered) in power.iter().enumerate() {
         for (time, joules, gap) in metered.series.points() {
@@ -40,11 +44,15 @@ pub fn write_power_parquet(path: &Path, power: &[MeteredSeries]) -> Result<(), R
     points.finish()
 }
 
+/// The device, the part of it, whose energy it is, and how it came to be known.
+pub(crate) type Meter = (Device, Option<String>, Scope, Kind);
+
 /// Writes points of several meters as they come.
 pub(crate) struct PointWriter {
     table: TableWriter,
     devices: Vec<String>,
     domains: Vec<Option<String>>,
+    scopes: Vec<Scope>,
     kinds: Vec<Kind>,
     /// The meter, the time, the energy and the flags of each point that waits.
     meters: Vec<usize>,
@@ -55,23 +63,22 @@ pub(crate) struct PointWriter {
 
 impl PointWriter {
     /// Begins a new file for the points of these meters.
-    pub(crate) fn create<'a>(
-        path: &Path,
-        meters: impl Iterator<Item = (&'a Device, Option<&'a str>, Kind)>,
-    ) -> Result<PointWriter, RunError> {
+    pub(crate) fn create(path: &Path, meters: impl Iterator<Item = Meter>) -> Result<PointWriter, RunError> {
         let mut known = HashSet::new();
-        let (mut devices, mut domains, mut kinds) = (Vec::new(), Vec::new(), Vec::new());
-        for (device, domain, kind) in meters {
-            if !known.insert((device, domain)) {
+        let (mut devices, mut domains) = (Vec::new(), Vec::new());
+        let (mut scopes, mut kinds) = (Vec::new(), Vec::new());
+        for (device, domain, scope, kind) in meters {
+            if !known.insert((device.clone(), domain.clone(), scope)) {
                 return Err(RunError::Inconsistent(format!("{device} {domain:?} is metered twice")));
             }
             devices.push(device.to_string());
-            domains.push(domain.map(str::to_owned));
+            domains.push(domain);
+            scopes.push(scope);
             kinds.push(kind);
         }
         let table = TableWriter::create(path, &COLUMNS)?;
         let (meters, times, joules, flags) = Default::default();
-        Ok(PointWriter { table, devices, domains, kinds, meters, times, joules, flags })
+        Ok(PointWriter { table, devices, domains, scopes, kinds, meters, times, joules, flags })
     }
 
     /// Adds a point of a meter, later than those before.
@@ -98,6 +105,7 @@ impl PointWriter {
         let columns: Vec<ArrayRef> = vec![
             names(keys(), &self.devices)?,
             Arc::new(domains.collect::<StringArray>()),
+            names(keys(), self.scopes.iter().map(|scope| scope.as_str()))?,
             names(keys(), self.kinds.iter().map(|kind| kind.as_str()))?,
             Arc::new(Int64Array::from(std::mem::take(&mut self.times))),
             Arc::new(Float64Array::from(std::mem::take(&mut self.joules))),
@@ -109,33 +117,43 @@ impl PointWriter {
 
 /// Reads series back, in the order of their first rows; rows of different meters may be mixed.
 pub fn read_power_parquet(path: &Path) -> Result<Vec<MeteredSeries>, RunError> {
-    let table = Table::open(path, &COLUMNS)?;
+    let columns: Vec<Column> = COLUMNS.into_iter().filter(|column| column.name != SCOPE.name).collect();
+    let table = Table::open(path, &columns)?.with_optional(SCOPE)?;
+    let has_scopes = table.has(SCOPE);
     let mut power: Vec<MeteredSeries> = Vec::new();
     let mut by_meter = HashMap::new();
-    table.each(|rows| read_rows(rows, &mut power, &mut by_meter))?;
+    table.each(|rows| read_rows(rows, has_scopes, &mut power, &mut by_meter))?;
     Ok(power)
 }
 
 fn read_rows(
     rows: &Rows<'_>,
+    has_scopes: bool,
     power: &mut Vec<MeteredSeries>,
-    by_meter: &mut HashMap<(Device, Option<String>), usize>,
+    by_meter: &mut HashMap<(Device, Option<String>, Scope), usize>,
 ) -> Result<(), RunError> {
     let (devices, domains, kinds) = (rows.texts("device")?, rows.texts("domain")?, rows.texts("kind")?);
     let (times, joules, flags) = (rows.times("t_ns")?, rows.joules("joules")?, rows.flags("flags")?);
+    let scopes = has_scopes.then(|| rows.texts(SCOPE.name)).transpose()?;
     let mut current = None;
     for row in 0..rows.len() {
         let domain = (!arrow_array::Array::is_null(domains, row)).then(|| domains.value(row));
-        let spelling = (devices.value(row), domain, kinds.value(row));
+        let scope = scopes.map(|scopes| scopes.value(row));
+        let spelling = (devices.value(row), domain, scope, kinds.value(row));
         let index = match current {
             Some((known, index)) if known == spelling => index,
             _ => {
                 let device: Device = spelling.0.parse().map_err(|error| rows.wrong(row, error))?;
-                let kind: Kind = spelling.2.parse().map_err(|error| rows.wrong(row, error))?;
+                let kind: Kind = spelling.3.parse().map_err(|error| rows.wrong(row, error))?;
+                let (domain, scope) = match (domain, scope) {
+                    (Some(OURS), None) => (None, Scope::Tree),
+                    (domain, None) => (domain, Scope::Device),
+                    (domain, Some(name)) => (domain, scope_named(name).map_err(|error| rows.wrong(row, error))?),
+                };
                 let domain = domain.map(str::to_owned);
-                let index = *by_meter.entry((device.clone(), domain.clone())).or_insert(power.len());
+                let index = *by_meter.entry((device.clone(), domain.clone(), scope)).or_insert(power.len());
                 if index == power.len() {
-                    power.push(MeteredSeries { device, domain, kind, series: EnergySeries::default() });
+                    power.push(MeteredSeries { device, domain, scope, kind, series: EnergySeries::default() });
                 } else if power[index].kind != kind {
                     return Err(rows.wrong(row, format_args!("{device} is both {} and {kind}", power[index].kind)));
                 }
@@ -151,4 +169,8 @@ fn read_rows(
         point.map_err(|error| rows.wrong(row, error))?;
     }
     Ok(())
+}
+
+fn scope_named(name: &str) -> Result<Scope, String> {
+    Scope::named(name).ok_or_else(|| format!("unknown scope `{name}`; upgrade jouletree"))
 }

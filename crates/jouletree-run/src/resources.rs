@@ -17,7 +17,7 @@ pub struct Resources {
     pub cpus: f64,
     /// The part of all CPUs that was busy since the row before, from 0 to 1.
     pub machine_busy: Option<f64>,
-    /// Bytes of memory of the tree; what its processes share is counted once where that is told.
+    /// Bytes of memory of the tree; what its processes share is counted once where that is known.
     pub memory: u64,
     /// All bytes of memory of the machine.
     pub memory_total: Option<u64>,
@@ -32,7 +32,7 @@ pub struct GpuBusy {
     pub at: Nanos,
     /// Its number.
     pub gpu: u32,
-    /// The part of the time in which it was busy, from 0 to 1, where its driver tells.
+    /// The part of the time in which it was busy, from 0 to 1, where its driver reports it.
     pub busy: Option<f64>,
 }
 

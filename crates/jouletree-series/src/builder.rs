@@ -29,9 +29,9 @@ pub enum Why {
     Implausible(Implausible),
     /// The energy is computed from readings of power, and there were none.
     Stale,
-    /// The machine was suspended, or a failure was lost because nobody took the samples.
+    /// The machine was suspended, or a failure was lost because the samples were not taken.
     Apart,
-    /// A counter that never rests stood still.
+    /// An always-on counter did not change.
     Still,
 }
 
@@ -55,7 +55,7 @@ pub struct SeriesBuilder {
     /// replaces it.
     unsettled: Option<Point>,
     still: Stillness,
-    /// The count at which a counter that never rests stood still.
+    /// The count at which an always-on counter did not change.
     frozen: Option<u64>,
 }
 
@@ -162,7 +162,7 @@ impl SeriesBuilder {
         (self.points.drain(..self.points.len().saturating_sub(1)), gaps)
     }
 
-    /// The points that were not handed out, as they stand: the next sample may say that a gap follows the last, and more
+    /// The points that were not handed out; they may change: the next sample may say that a gap follows the last, and more
     /// may come after it, but what is known up to it stays.
     pub fn unfinished(&self) -> impl Iterator<Item = Point> + '_ {
         self.points.iter().copied().chain(self.resting_end())

@@ -1,12 +1,12 @@
 //! Counters: an ever-growing count from one that wraps, stalls or is set back.
 //!
 //! Between two readings a counter has grown by a known amount, or what happened is a gap; it is never guessed. A wrap
-//! is told from a counter that was set back by what the device can have used in the time.
+//! is distinguished from a counter that was set back by what the device can have used in the time.
 
 use jouletree_model::Nanos;
 use jouletree_model::sampling::{Mono, SensorInfo};
 
-/// How much longer than its period a counter may stand still before it shows what it counted meanwhile: package
+/// How much longer than its period a counter may stay the same before it shows what it counted meanwhile: package
 /// sleep and system management delay the updates of RAPL by up to ten milliseconds.
 const STALL: Nanos = Nanos(20_000_000);
 
@@ -52,8 +52,8 @@ impl Counter {
     pub fn new(info: &SensorInfo) -> Counter {
         Counter {
             range: info.range,
-            step: if info.step.is_finite() { info.step.max(0.0) } else { 0.0 },
-            most_watts: info.most_watts,
+            step: if info.step.0.is_finite() { info.step.0.max(0.0) } else { 0.0 },
+            most_watts: info.most.0,
             slack: STALL.max(info.period + info.period),
             last: None,
             behind: Nanos(0),
@@ -103,13 +103,6 @@ impl Counter {
     pub fn lose(&mut self) {
         self.last = None;
         self.behind = Nanos(0);
-    }
-
-    /// The longest time between two readings after which the energy between them is certainly known; `None` when
-    /// any is. Half of it is a good interval for a counter that nobody watches.
-    pub fn longest_gap(&self) -> Option<Nanos> {
-        let seconds = (self.range? as f64 - self.tolerance()) / (self.most_watts * 1e6);
-        Some(Nanos((seconds * 1e9) as i64) - self.slack)
     }
 
     fn between(&self, time: Nanos, previous: u64, raw: u64) -> Result<u64, Implausible> {

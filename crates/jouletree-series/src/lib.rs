@@ -27,7 +27,7 @@
 mod builder;
 mod charge;
 mod counter;
-pub mod live;
+pub mod ongoing;
 pub mod share;
 mod stillness;
 mod wall;

@@ -52,7 +52,7 @@ pub struct Problem {
     pub message: String,
 }
 
-/// What stands in the fields.
+/// The content of the fields.
 #[derive(Debug, Clone, Default)]
 pub struct Form {
     values: Vec<(Field, String)>,
@@ -73,7 +73,7 @@ impl Form {
         form
     }
 
-    /// What stands there at first: an example of hardware, and what settings say of the place. A place is never made up.
+    /// The initial content: an example of hardware, and what settings say of the place. A place is never made up.
     pub fn first(settings: &Settings) -> Form {
         let mut form = Form::default();
         for field in FIELDS {
@@ -98,7 +98,7 @@ impl Form {
         self.values.push((field, value.trim().to_owned()));
     }
 
-    /// What stands in a field; nothing where it is empty.
+    /// The content of a field; nothing where it is empty.
     pub fn value(&self, name: &str) -> Option<&str> {
         let value = self.values.iter().find(|(field, _)| field.name == name).map(|(_, value)| value.as_str());
         value.filter(|value| !value.is_empty())
@@ -163,7 +163,7 @@ impl Form {
         }
     }
 
-    /// Where and how it stands, by the fields alone: the same address means the same on every machine.
+    /// Its location and data centre, by the fields alone: the same address means the same on every machine.
     fn context(&self) -> Result<Context, Problem> {
         let mut settings = Settings::default();
         for (field, value) in self.filled() {
@@ -173,10 +173,10 @@ impl Form {
         }
         Context::resolve(&settings, None).map_err(|error| {
             let field = match &error {
-                ContextError::Place(PlaceError::Country { .. }) => Some("country"),
-                ContextError::Place(PlaceError::Region { .. } | PlaceError::RegionOfWhat(_)) => Some("region"),
-                ContextError::Place(PlaceError::Provider { .. }) => Some("provider"),
-                ContextError::Place(PlaceError::CloudRegion { .. }) => Some("cloud_region"),
+                ContextError::Location(PlaceError::Country { .. }) => Some("country"),
+                ContextError::Location(PlaceError::Region { .. } | PlaceError::RegionOfWhat(_)) => Some("region"),
+                ContextError::Location(PlaceError::Provider { .. }) => Some("provider"),
+                ContextError::Location(PlaceError::CloudRegion { .. }) => Some("cloud_region"),
                 ContextError::Facility(FacilityError::Pue(_)) => Some("pue"),
                 ContextError::Facility(FacilityError::Wue(_)) => Some("wue"),
                 ContextError::Tariff(_) => Some("tariff"),
@@ -229,9 +229,9 @@ mod tests {
     fn an_address_is_answered() {
         let answer =
             asked(&[("gpu", "A100"), ("hours", "100"), ("provider", "gcp"), ("cloud_region", "europe-west1")]);
-        assert_eq!(answer.map(|answer| answer.carbon_g), Ok(Some(25.0 * 122.0)));
+        assert_eq!(answer.map(|answer| answer.carbon.map(|grams| grams.0)), Ok(Some(25.0 * 122.0)));
         let nowhere = asked(&[("gpu", "A100"), ("hours", "100")]);
-        assert_eq!(nowhere.map(|answer| answer.carbon_g), Ok(None));
+        assert_eq!(nowhere.map(|answer| answer.carbon), Ok(None));
     }
 
     #[test]
@@ -264,6 +264,6 @@ mod tests {
         for name in ["provider", "cloud_region", "country", "region", "intensity", "allow_world_average"] {
             assert_eq!(first.value(name), None, "{name}");
         }
-        assert!(first.answer().is_ok_and(|answer| answer.carbon_g.is_none() && !answer.regions.is_empty()));
+        assert!(first.answer().is_ok_and(|answer| answer.carbon.is_none() && !answer.regions.is_empty()));
     }
 }

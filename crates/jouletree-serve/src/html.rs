@@ -1,4 +1,4 @@
-//! Text in a page: nothing that somebody typed can become a part of its structure.
+//! Text in a page: no user input can become a part of its structure.
 
 /// A text as the content of an element or of a quoted attribute.
 pub fn escaped(text: &str) -> String {

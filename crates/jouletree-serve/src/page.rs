@@ -1,5 +1,5 @@
 //! The page: a form, what it comes to, and the regions compared. It is whole without a script; the script only asks for it
-//! again while somebody types.
+//! again while the user types.
 
 use jouletree_carbon::compare::ALL;
 use jouletree_carbon::tables::{ACCELERATORS, COUNTRIES, CloudRegion, Country, Grid, Providers};
@@ -27,11 +27,11 @@ pub fn page(form: &Form, outcome: &Outcome) -> String {
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n\
-         <title>What would it use? – jouletree</title>\n<link rel=\"stylesheet\" href=\"/page.css\">\n\
+         <title>Estimate energy and carbon – jouletree</title>\n<link rel=\"stylesheet\" href=\"/page.css\">\n\
          <script src=\"/page.js\" defer></script>\n</head>\n<body>\n\
          <a class=\"skip\" href=\"#result\">to the result</a>\n\
          <header><p class=\"brand\">jouletree</p></header>\n<main>\n\
-         <h1>What would it use?</h1>\n\
+         <h1>Estimate energy and carbon</h1>\n\
          <p class=\"hint\">Hardware for some hours at a place, from tables: an estimate before a run. To know, measure with \
          <code>jouletree run</code>.</p>\n\
          <div class=\"halves\">\n{form}\
@@ -67,7 +67,7 @@ fn fields(form: &Form, problems: &[Problem]) -> String {
     };
     let value = |name: &str| escaped(form.value(name).unwrap_or_default());
     let text = |name: &str, more: &str| format!("<input {} value=\"{}\" {more}>", common(name), value(name));
-    // Not `type=number`: it hides from the server what it takes for no number, and then nobody can say what is wrong.
+    // Not `type=number`: it hides from the server what it takes for no number, and then no error can be shown.
     let number =
         |name: &str, more: &str| text(name, &format!("inputmode=\"decimal\" autocomplete=\"off\" {more}"));
     let listed =
@@ -151,7 +151,7 @@ fn suggestions(form: &Form) -> String {
     let option = |value: &str, label: &str| {
         format!("<option value=\"{}\" label=\"{}\"></option>", escaped(value), escaped(label))
     };
-    let gpus = ACCELERATORS.iter().map(|known| option(&known.name, &format!("{} W", known.tdp_w)));
+    let gpus = ACCELERATORS.iter().map(|known| option(&known.name, &format!("{} W", known.design_power.0)));
     let provider = form.value("provider").and_then(Providers::find);
     let regions =
         provider.into_iter().flat_map(CloudRegion::of).map(|region| option(&region.region, &region.name));
@@ -179,7 +179,7 @@ fn result(form: &Form, answer: &Answer) -> String {
         )
     };
     let mut cards = card("energy", "energy", amounts::kilowatt_hours(answer.energy_kwh));
-    cards += &card("carbon", "carbon", answer.carbon_g.map_or("unknown".to_owned(), amounts::grams));
+    cards += &card("carbon", "carbon", answer.carbon.map_or("unknown".to_owned(), amounts::grams));
     if let (Some(cost), Some(currency)) = (answer.cost, &answer.currency) {
         cards += &card("cost", "cost", format!("{cost:.2} {currency}"));
     }
@@ -194,10 +194,10 @@ fn result(form: &Form, answer: &Answer) -> String {
     let rows: String = lines(answer).into_iter().map(line).collect();
     let note = |note: &String| format!("<li>{}</li>", escaped(note));
     let notes: String = answer.notes.iter().map(note).collect();
-    let unknown = match answer.carbon_g {
+    let unknown = match answer.carbon {
         Some(_) => "",
         None => {
-            "<p class=\"hint\">Where it runs is not known, and nobody guesses: choose a cloud, a country or an intensity.</p>\n"
+            "<p class=\"hint\">The location is unknown and is not guessed: choose a cloud, a country or an intensity.</p>\n"
         }
     };
     format!(

@@ -2,12 +2,14 @@
 //! of a recorded program and the operations of a call take.
 
 use std::path::Path;
+use std::time::Instant;
 
 use jouletree_account::{
     AccountError, Attribution, Explained, Metered, Rule, Semantics, account_explained, on_host_of,
 };
-use jouletree_model::{Explanation, Footprint, MeteredSeries, Nanos, Trace};
-use jouletree_run::{Accounting, EnergyOf, RunContents, RunError, RunFolder};
+use jouletree_model::{Explanation, Footprint, MeteredSeries, Nanos, Origin, PolicyName, Trace};
+use jouletree_run::{Accounting, RunContents, RunError, RunFolder, Scope};
+use tracing::info;
 
 /// How operations and power become a footprint.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,7 +21,7 @@ pub struct Method {
     /// What "active at an instant" means.
     pub semantics: Semantics,
     /// Whose energy is accounted.
-    pub energy: EnergyOf,
+    pub energy: Scope,
     /// How operations share energy.
     pub attribution: Attribution,
 }
@@ -31,7 +33,7 @@ impl Method {
             rule: Some(Rule::Counter),
             hold: None,
             semantics: Semantics::Exact,
-            energy: EnergyOf::Tree,
+            energy: Scope::Tree,
             attribution,
         }
     }
@@ -41,10 +43,11 @@ impl Method {
         Accounting {
             command: std::env::args().collect(),
             power,
-            rule: self.rule.map_or("by unit", Rule::as_str).to_owned(),
-            semantics: self.semantics.as_str().to_owned(),
+            origin: Origin::Accounted,
+            rule: self.rule,
+            semantics: self.semantics,
             energy: self.energy,
-            attribution: Some(self.attribution.to_string()),
+            attribution: PolicyName::from(self.attribution.as_str()),
             attributed: attributed.to_vec(),
             hold_ms: self.hold.map(|hold| hold.0 as f64 / 1e6),
         }
@@ -67,21 +70,30 @@ pub struct Accounted {
 
 /// Aligns operations with power.
 pub fn account(trace: Trace, power: Vec<MeteredSeries>, method: Method) -> Result<Accounted, AccountError> {
+    let began = Instant::now();
     let trace = on_host_of(trace, &power);
     let explained = account_explained(&trace, &Metered::devices(&power), method.semantics, method.attribution)?;
     let Explained { footprint, explanations } = explained;
+    let (events, series, took) = (trace.event_count(), power.len(), began.elapsed());
+    info!(events, series, attribution = %method.attribution, semantics = method.semantics.as_str(), ?took, "energy attributed");
     Ok(Accounted { trace, power, footprint, explanations, method })
 }
 
 impl Accounted {
     /// Writes it to a new run folder; `files` held the power.
     pub fn create(&self, path: &Path, files: Vec<String>) -> Result<RunFolder, RunError> {
-        RunFolder::create(path, &self.contents(files))
+        let began = Instant::now();
+        let run = RunFolder::create(path, &self.contents(files))?;
+        info!(folder = %path.display(), took = ?began.elapsed(), "run written");
+        Ok(run)
     }
 
     /// Completes the recording that it was made from.
     pub fn complete(&self, recording: &RunFolder) -> Result<RunFolder, RunError> {
-        recording.complete(&self.contents(Vec::new()))
+        let began = Instant::now();
+        let run = recording.complete(&self.contents(Vec::new()))?;
+        info!(folder = %recording.path().display(), took = ?began.elapsed(), "run completed");
+        Ok(run)
     }
 
     fn contents(&self, files: Vec<String>) -> RunContents<'_> {

@@ -1,4 +1,4 @@
-//! The calls that the processes of a run told, and the tables of sites of the files that were patched for them.
+//! The calls that the processes of a run recorded, and the tables of sites of the files that were patched for them.
 
 use std::collections::HashMap;
 use std::fs;
@@ -15,7 +15,7 @@ pub const CALLS: &str = "calls.csv";
 /// The folder, beside those of processes, with patched files and their sites.
 pub const PATCHED: &str = "patched";
 
-/// A row of the table: written when the call ended, so that calls inside it stand above it.
+/// A row of the table: written when the call ended, so that calls inside it come above it.
 #[derive(Deserialize)]
 struct Row {
     call: u64,
@@ -29,9 +29,9 @@ struct Row {
     argument_bytes: Option<u64>,
     shapes: String,
     result_bytes: Option<u64>,
-    /// Empty where nobody waited.
+    /// Empty where it was not held back.
     waited_ns: Option<i64>,
-    /// Why the machine was not at rest; empty where it was.
+    /// Why the machine was not stable; empty where it was.
     unstable: String,
 }
 
@@ -62,20 +62,20 @@ struct Site {
 pub fn gather(folder: &Path) -> (Calls, Vec<Warning>) {
     let mut warnings = Vec::new();
     let files = patched_files(&folder.join(PATCHED), &mut warnings);
-    let mut told: Vec<(usize, Row)> = Vec::new();
+    let mut read: Vec<(usize, Row)> = Vec::new();
     for (process, entry) in fs::read_dir(folder).into_iter().flatten().flatten().enumerate() {
         let table = entry.path().join(CALLS);
         if table.is_file() {
-            told.extend(rows::<Row>(&table, &mut warnings).into_iter().map(|row| (process, row)));
+            read.extend(rows::<Row>(&table, &mut warnings).into_iter().map(|row| (process, row)));
         }
     }
     // A clock that is set back must not lose a call.
-    told.retain(|(_, row)| row.end_ns >= row.start_ns);
-    told.sort_by_key(|(process, row)| (row.start_ns, *process, row.call));
+    read.retain(|(_, row)| row.end_ns >= row.start_ns);
+    read.sort_by_key(|(process, row)| (row.start_ns, *process, row.call));
     let mut calls = Calls::default();
     let (mut sites, mut places, mut numbers) = (HashMap::new(), HashMap::new(), HashMap::new());
     let mut unknown = 0_usize;
-    for (process, row) in told {
+    for (process, row) in read {
         let Some(file) = files.get(&row.file) else {
             unknown += 1;
             continue;
@@ -197,7 +197,7 @@ mod tests {
         write("patched/a.py.path", "src/a.py");
         let header =
             "call,parent,file,site,thread,start_ns,end_ns,argument_bytes,shapes,result_bytes,waited_ns,unstable\n";
-        // The inner call ended first; one is of a file that nobody knows; the last row was cut off.
+        // The inner call ended first; one is of a file that is unknown; the last row was cut off.
         write(
             "7-1/calls.csv",
             &format!(
@@ -205,12 +205,12 @@ mod tests {
             ),
         );
         let (calls, warnings) = gather(folder.path());
-        let told: Vec<(&str, Option<usize>, i64)> = calls
+        let found: Vec<(&str, Option<usize>, i64)> = calls
             .calls()
             .iter()
             .map(|call| (&*calls.site_of(call).unwrap().name, call.parent, call.range.start.0))
             .collect();
-        assert_eq!(told, [("lib.outer", None, 10), ("lib.inner", Some(0), 20)]);
+        assert_eq!(found, [("lib.outer", None, 10), ("lib.inner", Some(0), 20)]);
         assert!(calls.sites().iter().all(|site| &*site.file == "src/a.py"));
         assert_eq!((calls.calls()[1].argument_bytes, &*calls.calls()[1].shapes), (Some(8), "(2,) f"));
         assert_eq!(calls.calls()[0].stability, CallStability::Unstable("hot".into()));

@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Instant;
 
 use anyhow::Result;
 use jouletree_account::Attribution;
 use jouletree_model::MeteredSeries;
-use jouletree_run::{EnergyOf, RunFolder, accounted};
+use jouletree_run::{RunFolder, Scope, accounted};
 use jouletree_trace::Progress;
+use tracing::info;
 
 use crate::accounting::{Accounted, Method, account};
 use crate::timings::Timings;
@@ -33,14 +35,18 @@ pub fn finish<T>(
     timings: &mut Timings,
     shows: impl FnOnce(&[&Path], Vec<Progress>) -> T,
 ) -> Result<Finished> {
+    let began = Instant::now();
     let power = recording.read_power()?;
+    info!(series = power.len(), took = ?began.elapsed(), "power read");
     timings.stage("power", None);
     let traces = recording.path().join(TRACES);
+    let began = Instant::now();
     let mut trace = gather::gather(&traces, shows)?;
+    info!(processes = trace.program.processes.len(), events = trace.event_count(), took = ?began.elapsed(), "traces gathered");
     let (calls, warnings) = called::gather(&traces);
     trace.warnings.extend(warnings);
     timings.stage("read", Some(format!("{} events", trace.event_count())));
-    let accounted = account(trace, accounted(power.clone(), EnergyOf::Tree), Method::recorded(attribution))?;
+    let accounted = account(trace, accounted(power.clone(), Scope::Tree), Method::recorded(attribution))?;
     timings.stage("align", Some(format!("{} operations", accounted.footprint.energies.len())));
     if !calls.is_empty() {
         recording.write_calls(&calls)?;

@@ -1,11 +1,12 @@
 //! What the processes of a run left behind becomes one trace: their frameworks' traces, steps, windows and models.
 //!
-//! A process may have been killed while it wrote. Whatever can be read is used, and what cannot is told.
+//! A process may have been killed while it wrote. Whatever can be read is used, and what cannot causes a warning.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use jouletree_host::whole;
 use jouletree_model::{ModelTree, Process, Program, Step, TimeRange, Trace, Warning, redacted};
 use jouletree_run::read_file;
 use jouletree_trace::{
@@ -23,7 +24,7 @@ const NOTES: [&str; 5] = [PROCESS, "steps.csv", "windows.csv", "warnings.txt", c
 const MODEL: &str = "model-";
 
 /// What one process left behind.
-struct Left {
+struct ProcessOutput {
     program: Program,
     model: ModelTree,
     traces: Vec<PathBuf>,
@@ -39,7 +40,7 @@ pub fn gather<T>(folder: &Path, shows: impl FnOnce(&[&Path], Vec<Progress>) -> T
         .filter(|path| path.is_dir() && name_of(path) != called::PATCHED)
         .collect();
     processes.sort();
-    let left: Vec<Left> = processes.iter().map(|process| Left::read(process)).collect();
+    let left: Vec<ProcessOutput> = processes.iter().map(|process| ProcessOutput::read(process)).collect();
     let files: Vec<&Path> = left.iter().flat_map(|left| left.traces.iter().map(PathBuf::as_path)).collect();
     let progress: Vec<Progress> = files.iter().map(|_| Progress::default()).collect();
     let _shown = shows(&files, progress.clone());
@@ -61,15 +62,15 @@ pub fn redact_commands(folder: &Path) {
             continue;
         }
         about.command = command;
-        let written = serde_json::to_vec(&about).map_err(Into::into).and_then(|text| fs::write(&path, text));
-        if written.is_err() {
+        let text = serde_json::to_vec(&about).ok();
+        if !text.is_some_and(|text| whole::write(&path, &text).is_ok()) {
             let _ = fs::remove_file(&path);
         }
     }
 }
 
-impl Left {
-    fn read(folder: &Path) -> Left {
+impl ProcessOutput {
+    fn read(folder: &Path) -> ProcessOutput {
         let mut warnings = Vec::new();
         let process: Process = read_file(&folder.join(PROCESS))
             .ok()
@@ -93,12 +94,12 @@ impl Left {
         };
         let traces = find_traces(folder).unwrap_or_default().into_iter().filter(is_trace).collect();
         let program = Program { processes: vec![process], spans };
-        Left { program, model, traces, warnings }
+        ProcessOutput { program, model, traces, warnings }
     }
 
     /// Reads its traces and makes one of them, in which every event knows its step.
     fn trace(self, progress: &mut impl Iterator<Item = Progress>) -> Trace {
-        let Left { program, model, traces, warnings } = self;
+        let ProcessOutput { program, model, traces, warnings } = self;
         let options = ReadOptions { base: None, model, census: false };
         let traces: Vec<(PathBuf, Progress)> = traces.into_iter().zip(progress).collect();
         let read: Vec<Result<Trace, TraceError>> =

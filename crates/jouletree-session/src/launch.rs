@@ -43,7 +43,7 @@ impl Launched {
         Launched::start(command, environment, Stdio::inherit(), Stdio::inherit)
     }
 
-    /// The same with nothing to read: the keys of the terminal are somebody else's.
+    /// The same with nothing to read: the keys of the terminal belong to another program.
     pub fn hold_apart(command: &[OsString], output: impl Fn() -> Stdio) -> Result<Launched> {
         Launched::start(command, &Environment::new(), Stdio::null(), output)
     }
@@ -93,7 +93,7 @@ impl Launched {
     pub fn when_ended(&self, then: impl FnOnce() + Send + 'static) -> Result<()> {
         let process = self.process()?;
         thread::Builder::new().name("waiter".to_owned()).spawn(move || {
-            // An error means that it has ended and that somebody knows already.
+            // An error means that it has ended and was already waited for.
             let _ = waitid(WaitId::Pid(process), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
             then();
         })?;
@@ -108,7 +108,7 @@ impl Launched {
 
 impl Drop for Launched {
     fn drop(&mut self) {
-        // Whoever fails before the command was let go leaves nothing behind; what runs is the user's.
+        // On early failure the held child is killed; a running command is left to the user.
         if self.is_held {
             let _ = self.child.kill();
             let _ = self.child.wait();

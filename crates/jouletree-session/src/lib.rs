@@ -10,7 +10,7 @@ pub mod diagnosis;
 pub mod finish;
 pub mod gather;
 pub mod launch;
-mod left;
+mod left_running;
 pub mod machine_outputs;
 pub mod meters;
 pub mod noted;

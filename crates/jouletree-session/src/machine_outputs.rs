@@ -64,9 +64,9 @@ impl MachineOutputs {
         let shown = Shown { parts: false, intensity: self.intensity.clone() };
         let mut publisher = Publisher::begin(self.board.clone(), &station.sensors(), PERIOD, shown);
         let is_over = Arc::new(AtomicBool::new(false));
-        let is_told = is_over.clone();
+        let is_stopped = is_over.clone();
         let watching = move || {
-            while !is_told.load(Ordering::Relaxed) {
+            while !is_stopped.load(Ordering::Relaxed) {
                 match session.next(LOOK) {
                     Next::Batch(batch) => publisher.take(&batch),
                     Next::NothingYet => {}

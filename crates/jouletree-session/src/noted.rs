@@ -102,10 +102,10 @@ mod tests {
         fs::write(folder.path().join("windows.csv"), windows).unwrap();
         let mut warnings = Vec::new();
         let spans = spans(folder.path(), &mut warnings);
-        let told: Vec<_> =
+        let found: Vec<_> =
             spans.iter().map(|span| (span.kind, &*span.name, span.range.end.0, span.samples)).collect();
         assert_eq!(
-            told,
+            found,
             [
                 (SpanKind::Step, "train", 20, Some(8)),
                 (SpanKind::Step, "train", 30, None),

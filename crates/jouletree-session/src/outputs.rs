@@ -7,7 +7,7 @@ use jouletree_carbon::Intensity;
 use jouletree_live::otlp::PushSettings;
 use jouletree_live::{Aliases, Board, CarbonIntensity, Endpoint, ListenAddress, Publisher, Pusher, Shown};
 use jouletree_meter::station::Feed;
-use jouletree_model::{GramsPerKwh, Nanos};
+use jouletree_model::Nanos;
 
 use crate::notice::notice;
 
@@ -50,7 +50,7 @@ impl Outputs {
         Ok(Outputs { board, endpoint, pusher, intensity: intensity.map(shown), linger: options.linger })
     }
 
-    /// Begins to show what this feed brings; `None` when there is nobody to show it to.
+    /// Begins to show what this feed brings; `None` when there is no output.
     pub fn begin(&self, feed: &dyn Feed, period: Nanos, watches_process: bool) -> Option<Publisher> {
         if self.endpoint.is_none() && self.pusher.is_none() {
             return None;
@@ -70,7 +70,7 @@ impl Outputs {
 
 /// An intensity as live outputs show it.
 pub(crate) fn shown(intensity: Intensity) -> CarbonIntensity {
-    CarbonIntensity { value: GramsPerKwh(intensity.g_per_kwh), source: intensity.source }
+    CarbonIntensity { value: intensity.value, source: intensity.source }
 }
 
 /// Begins to send what is pinned to a board, if that is wanted.

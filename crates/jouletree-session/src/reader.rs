@@ -6,6 +6,7 @@ use jouletree_meter::inventory::Inventory;
 use jouletree_meter::station::{Feed, Options, Station, Watch};
 use jouletree_model::sampling::{SensorInfo, Stats};
 use jouletree_model::{DeviceClass, Kind, Nanos};
+use tracing::{debug, info};
 
 use crate::daemon_place::{DaemonPlace, NetworkKeys};
 use crate::meters::MeterOptions;
@@ -60,6 +61,7 @@ impl ReaderOptions {
                      doctor`, run as the daemon is, says why"
                 );
             }
+            info!(%address, "the daemon that was named reads the sensors");
             return Ok(Reader::Daemon(Box::new(client)));
         }
         let inventory = Inventory::take(&self.meters.sources());
@@ -69,8 +71,11 @@ impl ReaderOptions {
             && !self.meters.names_meters()
             && let Some(client) = measuring_daemon()
         {
+            let reason = "no sensor that this process can read measures a processor";
+            info!(address = %Address::default(), reason, "the daemon of this machine reads the sensors");
             return Ok(Reader::Daemon(Box::new(client)));
         }
+        info!("this process reads the sensors");
         self.meters.check(&inventory)?;
         Ok(Reader::Here(Station::start(inventory.into_sensors(), &self.meters.roots, Options::default())?))
     }
@@ -122,8 +127,13 @@ impl Reader {
 
 /// A daemon at the usual place that does better than an estimate.
 fn measuring_daemon() -> Option<Client> {
-    let client = Client::connect(&Address::default()).ok()?;
-    client.sensors().ok()?.iter().any(measures_processor).then_some(client)
+    let address = Address::default();
+    let client = Client::connect(&address).inspect_err(|error| debug!(%address, "no daemon: {error}")).ok()?;
+    let measures = client.sensors().ok()?.iter().any(measures_processor);
+    if !measures {
+        debug!(%address, "the daemon has no measurement of a processor and is not used");
+    }
+    measures.then_some(client)
 }
 
 fn measures_processor(info: &SensorInfo) -> bool {

@@ -16,7 +16,7 @@ use jouletree_model::{Nanos, survived};
 use jouletree_run::{JournalWriter, RecordingHeader, RunFolder};
 
 use crate::launch::{Environment, Launched};
-use crate::left;
+use crate::left_running;
 use crate::notice::notice;
 use crate::outputs::Outputs;
 use crate::reader::{Granted, Reader};
@@ -29,7 +29,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// How often a command is looked at that is not recorded any more.
 const UNRECORDED_LOOK: Duration = Duration::from_millis(20);
 /// How long the last batches may take.
-const FAREWELL: Duration = Duration::from_secs(5);
+const LAST_BATCH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The environment variable that names this command to the Python package.
 const BINARY: &str = "JOULETREE_BINARY";
@@ -37,7 +37,7 @@ const BINARY: &str = "JOULETREE_BINARY";
 /// What is recorded.
 pub enum Subject {
     /// A command, and where it can ask about windows of its time.
-    Command(Box<Launched>, Option<windows::Socket>),
+    Command(Box<Launched>, Option<windows::WindowSocket>),
     /// A process that runs already, or none.
     Joined {
         /// The process; `None` for the machine.
@@ -51,8 +51,8 @@ impl Subject {
     /// A command, started and held back, with these variables in its environment.
     pub fn command(command: &[OsString], environment: &Environment) -> Result<Subject> {
         // A program that cannot ask is recorded all the same.
-        let socket = windows::Socket::make()
-            .map_err(|error| notice(format_args!("warning: there are no windows: {error}")))
+        let socket = windows::WindowSocket::make()
+            .map_err(|error| notice(format_args!("warning: windows of this run are not measured: {error}")))
             .ok();
         let mut environment = environment.clone();
         // The Python package finds this command also where it is not on the path; the user's choice comes first.
@@ -63,7 +63,7 @@ impl Subject {
         Ok(Subject::Command(Box::new(Launched::hold(command, &environment)?), socket))
     }
 
-    /// Has the command told when the machine is at rest, if it asks.
+    /// Notifies the command when the machine is stable, if it asks.
     pub fn judge_rest(&mut self, resting: windows::Resting) {
         if let Subject::Command(_, Some(socket)) = self {
             socket.judge_rest(resting);
@@ -91,8 +91,8 @@ impl Subject {
         }
     }
 
-    /// Where a command asks, as long as nobody answers there.
-    fn socket(&mut self) -> Option<windows::Socket> {
+    /// Where a command asks, before it is served.
+    fn socket(&mut self) -> Option<windows::WindowSocket> {
         match self {
             Subject::Command(_, socket) => socket.take(),
             Subject::Joined { .. } => None,
@@ -123,14 +123,14 @@ impl Subject {
 }
 
 /// What became of a recording.
-pub struct Recorded {
+pub struct FinishedRecording {
     /// The run.
     pub run: RunFolder,
     /// Why its recording ended before its subject did.
     trouble: Option<anyhow::Error>,
 }
 
-impl Recorded {
+impl FinishedRecording {
     /// Fails with the reason when the recording is not whole.
     pub fn whole(self) -> Result<()> {
         let about = format!("the recording in {} is not whole", self.run.path().display());
@@ -140,8 +140,8 @@ impl Recorded {
 
 /// The first batch of a feed.
 fn first_batch(feed: &mut dyn Feed) -> Result<Batch> {
-    let patience = Instant::now() + FAREWELL;
-    while Instant::now() < patience {
+    let deadline = Instant::now() + LAST_BATCH_TIMEOUT;
+    while Instant::now() < deadline {
         if let Next::Batch(batch) = feed.next(LOOK)? {
             return Ok(batch);
         }
@@ -150,7 +150,7 @@ fn first_batch(feed: &mut dyn Feed) -> Result<Batch> {
 }
 
 /// What is being recorded, and where to.
-pub struct Recording {
+pub struct OngoingRecording {
     feed: Box<dyn Feed>,
     journal: JournalWriter,
     /// Answers the command while it runs.
@@ -168,7 +168,7 @@ pub struct Recording {
     trouble: Option<anyhow::Error>,
 }
 
-impl Recording {
+impl OngoingRecording {
     /// Begins to watch a subject, to write down what is seen, in a new folder, and to show it.
     pub fn begin(
         reader: &Reader,
@@ -178,7 +178,7 @@ impl Recording {
         command: &[OsString],
         output: &Path,
         outputs: &Outputs,
-    ) -> Result<Recording> {
+    ) -> Result<OngoingRecording> {
         let watch = Watch { pid: subject.pid(), period, grid: None };
         let Granted { mut feed, period, why_longer } = reader.watch(watch)?;
         if let Some(why) = why_longer {
@@ -204,7 +204,7 @@ impl Recording {
             journal.append(&first)?;
         }
         let command = matches!(subject, Subject::Command(..)).then(|| subject.pid()).flatten();
-        Ok(Recording {
+        Ok(OngoingRecording {
             feed,
             journal,
             windows,
@@ -234,9 +234,9 @@ impl Recording {
     pub fn follow(&mut self, subject: &mut Subject, duration: Option<Duration>) -> Result<Option<ExitStatus>> {
         let begun = Instant::now();
         if let Subject::Command(launched, _) = subject {
-            let hurry = self.feed.hurry();
+            let early_flush = self.feed.early_flush();
             // Without this the end is seen a little later.
-            let _ = launched.when_ended(move || hurry.now());
+            let _ = launched.when_ended(move || early_flush.now());
         }
         loop {
             if let Some(status) = subject.ended(self.feed.as_ref())? {
@@ -288,11 +288,11 @@ impl Recording {
     }
 
     /// Takes what is left and makes a run of it.
-    pub fn finish(mut self, status: Option<ExitStatus>) -> Result<Recorded> {
+    pub fn finish(mut self, status: Option<ExitStatus>) -> Result<FinishedRecording> {
         self.feed.stop();
-        let patience = Instant::now() + FAREWELL;
+        let deadline = Instant::now() + LAST_BATCH_TIMEOUT;
         while self.take(LOOK) {
-            if Instant::now() >= patience {
+            if Instant::now() >= deadline {
                 self.trouble = Some(anyhow!("the meters do not answer any more"));
                 break;
             }
@@ -301,12 +301,12 @@ impl Recording {
         self.publisher.into_iter().for_each(Publisher::finish);
         let mut ending = self.feed.ending();
         if status.is_some() {
-            ending.remarks.extend(left::running(&self.proc, &self.processes));
+            ending.remarks.extend(left_running::described(&self.proc, &self.processes));
         }
         let trouble = self.trouble.map(|error| format!("recording ended before its subject did: {error:#}"));
         ending.remarks.extend(trouble.clone());
         let run = self.journal.finish(&ending, status.map(Into::into))?;
-        Ok(Recorded { run, trouble: trouble.map(anyhow::Error::msg) })
+        Ok(FinishedRecording { run, trouble: trouble.map(anyhow::Error::msg) })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Signals: who is told to end does so in order, or passes it on.
+//! Signals: a program that receives one ends in order, or passes it on.
 
 use std::io::IsTerminal;
 use std::sync::atomic::AtomicBool;
@@ -16,8 +16,8 @@ use signal_hook::low_level::emulate_default_handler;
 /// The signals that end programs.
 const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
-/// Takes the signals that end programs and passes them to whoever listens, from now on. A terminal sends its own (Ctrl-C)
-/// to every program that it runs; those are left out, as nobody needs to pass them on.
+/// Takes the signals that end programs and passes them to the listener, from now on. A terminal sends its own (Ctrl-C)
+/// to every program that it runs; those are left out, as they need not be passed on.
 pub fn listen() -> Result<Listener> {
     let has_terminal = std::io::stdin().is_terminal();
     // Under nohup, or in the background of a script, signals are ignored: by this program as by its command.
@@ -25,15 +25,15 @@ pub fn listen() -> Result<Listener> {
     take(numbers, move |signal| !has_terminal || !matches!(signal, Signal::INT | Signal::QUIT), None)
 }
 
-/// The same for a program that has nobody to pass them on to.
+/// The same for a program without a child to pass them on to.
 pub fn listen_to_all() -> Result<Listener> {
     take(for_all(), |_| true, None)
 }
 
 /// The same for a program that may be held up, as by a terminal that takes nothing: so long after a signal it is ended,
 /// and `before` is called first.
-pub fn listen_or_end(patience: Duration, before: fn()) -> Result<Listener> {
-    take(for_all(), |_| true, Some((patience, before)))
+pub fn listen_or_end(timeout: Duration, before: fn()) -> Result<Listener> {
+    take(for_all(), |_| true, Some((timeout, before)))
 }
 
 /// Scripts start programs in the background with SIGINT ignored, and end them with it.
@@ -44,7 +44,7 @@ fn for_all() -> impl Iterator<Item = i32> {
 fn take(
     numbers: impl Iterator<Item = i32>,
     is_wanted: impl Fn(Signal) -> bool + Send + 'static,
-    patience: Option<(Duration, fn())>,
+    timeout: Option<(Duration, fn())>,
 ) -> Result<Listener> {
     let mut signals = Signals::new(numbers).context("the system refuses to deliver signals")?;
     let (sender, receiver) = channel();
@@ -58,13 +58,13 @@ fn take(
                 SIGHUP => Signal::HUP,
                 _ => Signal::TERM,
             };
-            // Nobody listens any more: signals do again what they always do.
+            // There is no listener any more: signals do again what they always do.
             if alive.strong_count() == 0 {
                 let _ = emulate_default_handler(number);
             } else if is_wanted(signal) {
                 let _ = sender.send(signal);
-                if let Some((patience, before)) = patience {
-                    end_after(patience, before, number);
+                if let Some((timeout, before)) = timeout {
+                    end_after(timeout, before, number);
                 }
             }
         }
@@ -99,9 +99,9 @@ fn is_in(mask: u64, number: i32) -> bool {
 }
 
 /// Ends this program by a signal unless it has ended before.
-fn end_after(patience: Duration, before: fn(), number: i32) {
+fn end_after(timeout: Duration, before: fn(), number: i32) {
     let wait = move || {
-        thread::sleep(patience);
+        thread::sleep(timeout);
         before();
         let _ = emulate_default_handler(number);
     };
@@ -109,10 +109,10 @@ fn end_after(patience: Duration, before: fn(), number: i32) {
     let _ = thread::Builder::new().name("end".to_owned()).spawn(wait);
 }
 
-/// Whoever listens to signals. When it is dropped, they end this program as usual.
+/// Listens to signals. When it is dropped, they end this program as usual.
 pub struct Listener {
     receiver: Receiver<Signal>,
-    /// Told by its end.
+    /// Notified by its end.
     alive: Arc<()>,
 }
 

@@ -14,7 +14,7 @@ pub enum Keep {
     Start,
 }
 
-/// What stands in one column of one row.
+/// The content of one column of one row.
 #[derive(Debug, Clone, Default)]
 pub struct Cell {
     /// Lines that show what a name is below of.

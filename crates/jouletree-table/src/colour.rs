@@ -8,7 +8,7 @@ use clap::ColorChoice;
 use clap::builder::styling::{AnsiColor, Style};
 use jouletree_model::Kind;
 
-/// What has at least this share of the whole stands out.
+/// What has at least this share of the whole is emphasised.
 const LARGE: f64 = 0.1;
 /// What has less steps back.
 const SMALL: f64 = 0.01;

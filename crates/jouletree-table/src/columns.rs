@@ -21,8 +21,8 @@ pub struct Columns {
     /// Columns of names, which are the user's words and not ours.
     names: Vec<usize>,
     /// Columns whose texts have two parts, the second from this mark on, each aligned by itself.
-    parted: Vec<(usize, char)>,
-    /// Whether columns without room stand below the others.
+    split_at: Vec<(usize, char)>,
+    /// Whether columns that do not fit are below the others.
     is_wrapped: bool,
 }
 
@@ -44,7 +44,7 @@ impl Columns {
             shown: (0..header.len()).collect(),
             left: Vec::new(),
             names: Vec::new(),
-            parted: Vec::new(),
+            split_at: Vec::new(),
             is_wrapped: false,
         }
     }
@@ -89,8 +89,8 @@ impl Columns {
     }
 
     /// Aligns what is before and what is from a mark on by themselves.
-    pub fn parted(mut self, column: usize, mark: char) -> Columns {
-        self.parted.push((column, mark));
+    pub fn split_at(mut self, column: usize, mark: char) -> Columns {
+        self.split_at.push((column, mark));
         self
     }
 
@@ -194,7 +194,7 @@ impl Columns {
     }
 
     fn align_parts(&mut self) {
-        for (column, mark) in std::mem::take(&mut self.parted) {
+        for (column, mark) in std::mem::take(&mut self.split_at) {
             let cells = || self.rows.iter().filter_map(|row| row.get(column));
             let split = |cell: &Cell| {
                 cell.text.find(mark).map(|at| (cell.text[..at].to_owned(), cell.text[at..].to_owned()))
@@ -204,7 +204,7 @@ impl Columns {
             let second = parts().map(|(_, second)| width(&second)).max().unwrap_or(0);
             for cell in self.rows.iter_mut().filter_map(|row| row.get_mut(column)) {
                 if let Some((one, other)) = split(cell) {
-                    // What a mark like `…` stands before keeps its place beside it.
+                    // What follows a mark like `…` keeps its place beside it.
                     let (mark, other) = other.split_at(if mark == '(' { 0 } else { mark.len_utf8() });
                     let blank = second - width(mark) - width(other);
                     cell.text = format!("{one:>first$}{mark}{}{other}", " ".repeat(blank));
@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn parts_of_a_cell_are_aligned_by_themselves() {
-        let mut columns = Columns::new(&["share", "interval"]).parted(0, '(').parted(1, '…');
+        let mut columns = Columns::new(&["share", "interval"]).split_at(0, '(').split_at(1, '…');
         columns.row(vec!["12.3 J (100.0 %)", "8.10 … 25.0 J"]);
         columns.row(vec!["800 mJ (6.5 %)", "527 mJ … 1.62 J"]);
         columns.row(vec!["unknown", ""]);

@@ -6,7 +6,7 @@ use ratatui::crossterm::terminal;
 
 use crate::cell::{Cell, painted};
 use crate::columns::Columns;
-use crate::{colour, markdown};
+use crate::{colour, markdown, paragraph};
 
 /// How a result looks where it is going.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ fn terminal_width() -> Option<usize> {
     terminal::size().ok().map(|(columns, _)| usize::from(columns)).filter(|columns| *columns > 0)
 }
 
-enum Part {
+enum PageElement {
     Title(String),
     Words(Cell),
     /// An empty line, where there would not be one anyway.
@@ -59,7 +59,7 @@ enum Part {
 /// Titles, sentences and tables.
 #[derive(Default)]
 pub struct Page {
-    parts: Vec<Part>,
+    parts: Vec<PageElement>,
 }
 
 impl Page {
@@ -72,44 +72,53 @@ impl Page {
 
     /// Begins a part.
     pub fn title(&mut self, title: impl Into<String>) {
-        self.parts.push(Part::Title(title.into()));
+        self.parts.push(PageElement::Title(title.into()));
     }
 
     /// Adds a line of words, unless there are none.
     pub fn words(&mut self, words: impl Into<Cell>) {
         let words = words.into();
         if words.width() > 0 {
-            self.parts.push(Part::Words(words));
+            self.parts.push(PageElement::Words(words));
         }
     }
 
     /// Leaves a line empty.
     pub fn gap(&mut self) {
-        self.parts.push(Part::Gap);
+        self.parts.push(PageElement::Gap);
     }
 
     /// Adds a table.
     pub fn table(&mut self, table: Columns) {
-        self.parts.push(Part::Table(table));
+        self.parts.push(PageElement::Table(table));
     }
 
     /// Everything on it as text.
     pub fn written(self, look: Look) -> String {
         let mut text = String::new();
         for part in self.parts {
-            if look == Look::Markdown && !text.is_empty() && !matches!(part, Part::Gap) {
+            if look == Look::Markdown && !text.is_empty() && !matches!(part, PageElement::Gap) {
                 text.push('\n');
             }
             text += &match (part, look) {
-                (Part::Title(title), Look::Markdown) => format!("### {}\n", markdown::escaped(&title)),
-                (Part::Title(title), Look::Text { has_colour, .. }) => {
+                (PageElement::Title(title), Look::Markdown) => format!("### {}\n", markdown::escaped(&title)),
+                (PageElement::Title(title), Look::Text { has_colour, .. }) => {
                     format!("\n{}\n", painted(&title, colour::head(), has_colour))
                 }
-                (Part::Words(words), Look::Markdown) => format!("{}\n", markdown::escaped(&words.text)),
-                (Part::Words(words), Look::Text { has_colour, .. }) => format!("{}\n", words.written(has_colour)),
-                (Part::Gap, Look::Markdown) => String::new(),
-                (Part::Gap, Look::Text { .. }) => "\n".to_owned(),
-                (Part::Table(table), look) => table.written(look),
+                (PageElement::Words(words), Look::Markdown) => format!("{}\n", markdown::escaped(&words.text)),
+                (PageElement::Words(words), Look::Text { width: Some(room), has_colour })
+                    if words.width() > room =>
+                {
+                    let lines = paragraph::entry("", &words.text, 2, room);
+                    let line = |line: &str| painted(line, words.style, has_colour) + "\n";
+                    lines.lines().map(line).collect()
+                }
+                (PageElement::Words(words), Look::Text { has_colour, .. }) => {
+                    format!("{}\n", words.written(has_colour))
+                }
+                (PageElement::Gap, Look::Markdown) => String::new(),
+                (PageElement::Gap, Look::Text { .. }) => "\n".to_owned(),
+                (PageElement::Table(table), look) => table.written(look),
             };
         }
         text
@@ -137,6 +146,14 @@ mod tests {
         let text = page().written(Look::Text { width: None, has_colour: false });
         let lines = ["one of *two*", "", "by layer", "layer     energy", "(all)     12.0 J  ████████████████████"];
         assert_eq!(text, lines.map(|line| format!("{line}\n")).concat() + "└─ a|b c  3.00 J  █████\n");
+    }
+
+    #[test]
+    fn sentences_are_as_wide_as_the_terminal() {
+        let mut page = Page::default();
+        page.words("a sentence that is too long for one line");
+        let text = page.written(Look::Text { width: Some(24), has_colour: false });
+        assert_eq!(text, "a sentence that is too\n  long for one line\n");
     }
 
     #[test]

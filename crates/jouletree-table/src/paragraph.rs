@@ -1,6 +1,6 @@
 //! Paragraphs of a width, and commands in them that can be copied.
 
-/// A name or number and what is said of it; what does not fit on its line stands deeper.
+/// A name or number and what is said of it; what does not fit on its line is indented further.
 pub fn entry(lead: &str, text: &str, indent: usize, width: usize) -> String {
     let mut lines = String::new();
     broken(&format!("{lead}{text}"), 0, indent, width, &mut lines);
@@ -8,7 +8,7 @@ pub fn entry(lead: &str, text: &str, indent: usize, width: usize) -> String {
 }
 
 /// Text as a paragraph of some width, every line after so many blanks. Lines that begin with four spaces are commands:
-/// they stand for themselves, a little deeper, and are broken only where the shell takes them up again.
+/// they keep their lines, a little deeper, and are broken only where the shell takes them up again.
 pub fn paragraph(text: &str, indent: usize, width: usize) -> String {
     let mut lines = String::new();
     for line in text.lines() {

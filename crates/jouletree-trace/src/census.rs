@@ -7,7 +7,7 @@ use rustc_hash::FxBuildHasher;
 
 use jouletree_model::{Census, Device, Nanos, ReadCount, Span};
 
-/// The events of a file, by whatever tells their device and category.
+/// The events of a file, by what identifies their device and category.
 #[derive(Debug)]
 pub(crate) struct Counter<Key> {
     takes_census: bool,
@@ -51,7 +51,7 @@ impl<Key: Hash + Eq> Counter<Key> {
         }
     }
 
-    /// How many events there are of each category of each device, and the census. `name` tells the device and the
+    /// How many events there are of each category of each device, and the census. `name` returns the device and the
     /// category of a key; keys without are left out.
     pub(crate) fn finish(
         self,

@@ -13,7 +13,7 @@ pub(crate) struct ChromeEvent<'a> {
     pub(crate) phase: u8,
     pub(crate) category: RawStr<'a>,
     pub(crate) name: RawStr<'a>,
-    /// Process and thread, numbers or strings as they stand in the text.
+    /// Process and thread, numbers or strings as they are written.
     pub(crate) pid: &'a [u8],
     pub(crate) tid: &'a [u8],
     /// Start and duration in decimal microseconds.
@@ -22,7 +22,7 @@ pub(crate) struct ChromeEvent<'a> {
     /// The flow it belongs to.
     pub(crate) id: Option<i64>,
     pub(crate) args: Args<'a>,
-    /// All arguments as they stand in the text, for readers that need others.
+    /// All arguments as they are written, for readers that need others.
     pub(crate) args_text: &'a [u8],
 }
 

@@ -75,7 +75,7 @@ pub enum TraceError {
 }
 
 impl TraceError {
-    /// A trace without anything to account; `warnings` tell what was left out and so may tell why.
+    /// A trace without anything to account; `warnings` say what was left out and so may say why.
     pub(crate) fn empty(file: &str, what: &str, warnings: &[Warning]) -> TraceError {
         let left_out = warnings.iter().map(|warning| match &warning.position {
             Some(position) => format!("; {position}: {}", warning.message),

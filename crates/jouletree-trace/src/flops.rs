@@ -5,7 +5,7 @@
 //! function; a reduction counts one for each element taken; a fused operation counts what the operations that it
 //! replaces would, by element; moving data counts nothing. `None` is what is not known, which is not zero.
 //!
-//! The types are those of ONNX, ONNX Runtime and TensorFlow, without the prefixes and suffixes that only tell which
+//! The types are those of ONNX, ONNX Runtime and TensorFlow, without the prefixes and suffixes that only say which
 //! implementation is used.
 
 mod work;
@@ -65,7 +65,7 @@ fn product(left: &TensorShape, right: Option<&TensorShape>, made: &TensorShape) 
 fn convolution(inputs: &[TensorShape], filter: &TensorShape, made: u64, layout: Layout) -> Option<u64> {
     let size = |index: usize| filter.dimensions.get(index).and_then(|size| u64::try_from(*size).ok());
     let rank = filter.dimensions.len();
-    // What stands in the filter's place may be the bias, where the filter is packed and left out.
+    // What is in the filter's place may be the bias, where the filter is packed and left out.
     (rank > 1 && rank == inputs.first()?.dimensions.len()).then_some(())?;
     let (each, channels) = match layout {
         Layout::OutputFirst => (made, size(0)?),

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tracing::debug;
+
 use crate::error::TraceError;
 use crate::head::Head;
 use crate::source::Source;
@@ -25,6 +27,7 @@ pub fn find_traces(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
     found.retain(|path, format| {
         !format.is_fallback || path.parent().is_none_or(|parent| !specific.iter().any(|folder| folder == parent))
     });
+    debug!(folder = %folder.display(), traces = found.len(), "folder searched for traces");
     if found.is_empty() {
         let known = FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
         let found = "it is a folder in which no file is a trace".to_owned();

@@ -1,4 +1,4 @@
-//! The head of a file: enough of it to tell its format.
+//! The head of a file: enough of it to recognise its format.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -81,7 +81,7 @@ impl<'a> Input<'a> {
                 let mut piece = Vec::with_capacity(PIECE);
                 let end = (&mut inflated).take(PIECE as u64).read_to_end(&mut piece);
                 let last = !matches!(end, Ok(length) if length > 0);
-                // What was inflated before the damage is still good. A closed channel means nobody wants more.
+                // What was inflated before the damage is still good. A closed channel means that the receiver has gone.
                 let gone = !piece.is_empty() && sender.send(Ok(piece)).is_err();
                 if let Err(error) = end {
                     let _ = sender.send(Err(error));

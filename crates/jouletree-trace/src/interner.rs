@@ -12,7 +12,7 @@ pub(crate) struct Interner {
 }
 
 impl Interner {
-    /// The number of a string that stands in a file.
+    /// The number of a string in a file.
     #[inline]
     pub(crate) fn raw(&mut self, string: RawStr<'_>) -> u32 {
         if string.escaped { self.bytes(string.text().as_bytes()) } else { self.bytes(string.bytes) }

@@ -1,6 +1,6 @@
 //! A scanner over JSON text that looks only at what is asked for.
 //!
-//! Trace files are large and mostly made of arguments nobody needs. This scanner hands out borrowed slices and steps
+//! Trace files are large and mostly made of unneeded arguments. This scanner hands out borrowed slices and steps
 //! over everything else without building values, which a general parser cannot do at the same speed. It promises to
 //! find the end of every well-formed value; it does not check that what it steps over is well formed inside.
 
@@ -13,7 +13,7 @@ pub(crate) enum Stop {
     Wrong { at: usize, expected: &'static str },
 }
 
-/// A string as it stands in the text, without its quotes.
+/// A string as it is in the text, without its quotes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct RawStr<'a> {
     pub(crate) bytes: &'a [u8],
@@ -38,7 +38,7 @@ const DEPTH: [u32; 256] = {
     depth
 };
 
-/// Whether a byte can stand in a number.
+/// Whether a byte can be in a number.
 const NUMERIC: [bool; 256] = {
     let mut numeric = [false; 256];
     let bytes = b"0123456789.-+eE";
@@ -162,7 +162,7 @@ impl<'a> Scanner<'a> {
         Ok(RawStr { bytes: &body[..body.len() - self.rest.len() - 1], escaped })
     }
 
-    /// Steps over the rest of a string and its closing quote; tells whether it holds an escape.
+    /// Steps over the rest of a string and its closing quote; returns whether it holds an escape.
     #[inline]
     fn skip_string_body(&mut self) -> Result<bool, Stop> {
         let mut escaped = false;

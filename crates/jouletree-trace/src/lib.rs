@@ -31,8 +31,10 @@ mod wire;
 mod xplane;
 
 use std::path::Path;
+use std::time::Instant;
 
 use jouletree_model::Trace;
+use tracing::info;
 
 pub use error::TraceError;
 pub use folder::find_traces;
@@ -44,7 +46,7 @@ pub use options::ReadOptions;
 use head::Head;
 use source::Source;
 
-/// A trace format: how to tell it and how to read it.
+/// A trace format: how to recognise it and how to read it.
 struct Format {
     /// Its name, as it appears in results.
     name: &'static str,
@@ -77,7 +79,7 @@ pub fn read_trace(path: &Path, options: &ReadOptions, progress: &Progress) -> Re
     read(&Source::file(path), options, progress)
 }
 
-/// Reads a trace that is in memory; `name` stands for its file in messages.
+/// Reads a trace that is in memory; `name` replaces the file's name in messages.
 pub fn read_trace_bytes(name: &str, bytes: &[u8], options: &ReadOptions) -> Result<Trace, TraceError> {
     read(&Source::memory(name, bytes), options, &Progress::default())
 }
@@ -87,7 +89,10 @@ fn read(source: &Source, options: &ReadOptions, progress: &Progress) -> Result<T
     let Some(format) = FORMATS.iter().find(|format| (format.recognises)(&head)) else {
         return Err(unrecognised(source, head.to_string()));
     };
+    let began = Instant::now();
     let mut trace = (format.read)(source, options, progress)?;
+    let (bytes, events, took) = (progress.bytes(), trace.event_count(), began.elapsed());
+    info!(file = source.name(), format = format.name, bytes, events, ?took, "trace read");
     for source in &mut trace.sources {
         source.format = format.name.to_owned();
     }

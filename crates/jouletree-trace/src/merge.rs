@@ -6,7 +6,7 @@ use jouletree_model::{ModelTree, TimeBase, Trace, Warning};
 
 use crate::tensorflow::prefer_run_metadata;
 
-/// Puts traces together on epoch time; of two that tell the same step of TensorFlow the one that tells more is used. Machines are named on their devices when there are several of them; with one,
+/// Puts traces together on epoch time; of two with the same step of TensorFlow the one with more details is used. Machines are named on their devices when there are several of them; with one,
 /// a power file need not name it either.
 pub fn merge_traces(traces: Vec<Trace>) -> Trace {
     let traces = prefer_run_metadata(traces);
@@ -28,7 +28,7 @@ fn host(trace: &Trace) -> Option<&str> {
     trace.sources.iter().find_map(|source| source.host.as_deref())
 }
 
-/// Where all times are relative, whoever aligns them with power says so; beside others they are lost silently.
+/// Where all times are relative, their alignment with power says so; beside others they are lost silently.
 fn warn_about_mixed_times(trace: &mut Trace) {
     if !trace.sources.iter().any(|source| source.time_base.is_epoch()) {
         return;

@@ -7,7 +7,7 @@ use jouletree_model::{ModelTree, Nanos};
 pub struct ReadOptions {
     /// When the clock of a file began that does not say itself.
     pub base: Option<Nanos>,
-    /// The model that ran: tells where operations stand whose names do not, and how data flows between them.
+    /// The model that ran: says where operations are whose names do not, and how data flows between them.
     pub model: ModelTree,
     /// Whether to take a census of everything in the file.
     pub census: bool,

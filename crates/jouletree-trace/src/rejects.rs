@@ -1,4 +1,4 @@
-//! Events that cannot be used: what is wrong with them, how many there are and where the first stands.
+//! Events that cannot be used: what is wrong with them, how many there are and where the first is.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ impl Rejects {
     /// What the user should know about them.
     pub(crate) fn warnings(&self, file: &str) -> Vec<Warning> {
         let warning = |(what, (count, offset)): (&&'static str, &(u64, u64))| {
-            let message = format!("{count} events {what} are left out; the first stands here");
+            let message = format!("{count} events {what} are left out; the first is here");
             Warning::new(file, message).at(format!("byte {offset}"))
         };
         self.sorts.iter().map(warning).collect()

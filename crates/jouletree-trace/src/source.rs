@@ -53,7 +53,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Where a file would stand that tells more about this one: `NAME.meta.json` beside `NAME.json.gz`.
+    /// Where a file with more about this one would be: `NAME.meta.json` beside `NAME.json.gz`.
     pub(crate) fn sidecar(&self) -> Option<PathBuf> {
         let path = self.path()?;
         let name = path.file_name()?.to_str()?;

@@ -1,6 +1,6 @@
 //! When the clock of a file began.
 //!
-//! A file that says so itself is believed. Else a marker event tells (one that carries the time of day at which it was
+//! A file that says so itself is believed. Else a marker event says it (one that carries the time of day at which it was
 //! written), else the user, else the `.meta.json` that our Python package leaves beside the file.
 
 use jouletree_model::{BaseOrigin, Marker, Nanos, TimeBase, Warning};
@@ -15,10 +15,10 @@ const LONG_AGO: Nanos = Nanos(1_000_000_000_000_000_000);
 /// How late the event of a marker may begin after its time of day was taken.
 pub(crate) const MARKER_DELAY: Nanos = Nanos(200_000);
 
-/// How far a marker may be off a base that the file tells before somebody should look.
+/// How far a marker may be off a base in the file before a warning.
 const SUSPICIOUS: Nanos = Nanos(50_000_000);
 
-/// Finds the time base of a file. `own` is what the file itself tells, if it does; `markers` carry their `at` by the
+/// Finds the time base of a file. `own` is that of the file itself, if it has one; `markers` carry their `at` by the
 /// file's own clock and are moved to the base.
 pub(crate) fn find_time_base(
     source: &Source,
@@ -77,7 +77,7 @@ fn own_base(
 ) -> Option<TimeBase> {
     let base = own?;
     if options.base.is_some_and(|given| given != base) {
-        let message = "--base-ns is not used: the file tells its time base itself";
+        let message = "--base-ns is not used: the file has its own time base";
         warnings.push(Warning::new(source.name(), message));
     }
     Some(epoch(base, BaseOrigin::File, Nanos(0)))

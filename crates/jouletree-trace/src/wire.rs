@@ -1,9 +1,9 @@
 //! Protocol buffers on the wire: a walker over fields that borrows everything and allocates nothing.
 //!
 //! Whatever the bytes, the walk ends: a length that reaches beyond its message, a number that does not end or a wire
-//! type that does not exist stops it, and [`Fields::damage`] tells where.
+//! type that does not exist stops it, and [`Fields::damage`] says where.
 
-/// The fields of one message, in the order in which they stand.
+/// The fields of one message, in their order.
 #[derive(Debug, Clone)]
 pub(crate) struct Fields<'a> {
     bytes: &'a [u8],

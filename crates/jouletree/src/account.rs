@@ -3,12 +3,14 @@
 use anyhow::Result;
 use jouletree_account::{Rule, Semantics, Tef, t2e, tensor_edges};
 use jouletree_model::Nanos;
-use jouletree_run::EnergyOf;
+use jouletree_report::PowerFloor;
+use jouletree_run::Scope;
 use jouletree_session::accounting::{Method, account};
 
 use crate::cli::{AccountArgs, By, EnergyArg, Format, RuleArg, SemanticsArg};
 use crate::page::Look;
 use crate::recording::shared;
+use crate::show::Shown;
 use crate::{Outcome, inputs, json, print, print_warnings, show};
 use jouletree_session::timings::Timings;
 
@@ -40,7 +42,7 @@ pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
 
     let tef = Tef::from(footprint);
     let spreads = inputs::spreads(&arguments.power, &arguments.input.traces);
-    let tree = t2e(&tef, &tensor_edges(&footprint.model)).bounded(&spreads);
+    let tree = t2e(&tef, &tensor_edges(&footprint.model)).bounded(&spreads).predicted(&footprint.intervals);
     timings.stage("sum", Some(format!("{} operations", tef.entries().len())));
 
     if let Some(path) = &arguments.output {
@@ -51,22 +53,25 @@ pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
         timings.stage("write", Some(path.display().to_string()));
     }
 
-    match arguments.view.format {
-        Format::Table => print(&show::report(footprint, &spreads, &arguments.view).written(Look::of_stdout()))?,
-        Format::Markdown => print(&show::report(footprint, &spreads, &arguments.view).written(Look::Markdown))?,
-        Format::Json => {
-            let explanations = arguments.explain.then_some(accounted.explanations.as_slice());
-            print(&json::everything(footprint, &spreads, (&tef, &tree), explanations)?)?;
-        }
-        Format::Csv => print(&show::view(footprint, &spreads, By::Op, &arguments.view)?)?,
-    }
-    if arguments.explain && matches!(arguments.view.format, Format::Table | Format::Markdown) {
-        print(&format!("\n{}", show::explained(&accounted.explanations)))?;
+    let recording = inputs::recording(&arguments.power, &arguments.input.traces);
+    let mut shown = Shown::of(footprint, &spreads, recording.as_ref());
+    shown.floor = PowerFloor::of(&accounted.power);
+    let explanations = arguments.explain.then_some(accounted.explanations.as_slice());
+    print(&match arguments.view.format {
+        Format::Table => show::report(&shown, &arguments.view).written(Look::of_stdout()),
+        Format::Markdown => show::report(&shown, &arguments.view).written(Look::Markdown),
+        Format::Json => json::everything(&shown, (&tef, &tree), explanations)?,
+        Format::Csv => show::view(&shown, By::Op, &arguments.view)?,
+    })?;
+    if let Some(explanations) = explanations
+        && matches!(arguments.view.format, Format::Table | Format::Markdown)
+    {
+        print(&format!("\n{}", show::explained(explanations)))?;
     }
     print_warnings(&footprint.warnings);
     if arguments.timings {
         timings.stage("print", None);
-        eprint!("{timings}");
+        write_stderr!("{timings}");
     }
     Ok(Outcome { warnings: accounted.footprint.warnings, strict: arguments.strict })
 }
@@ -80,11 +85,11 @@ impl From<RuleArg> for Rule {
     }
 }
 
-impl From<EnergyArg> for EnergyOf {
-    fn from(energy: EnergyArg) -> EnergyOf {
+impl From<EnergyArg> for Scope {
+    fn from(energy: EnergyArg) -> Scope {
         match energy {
-            EnergyArg::Tree => EnergyOf::Tree,
-            EnergyArg::Device => EnergyOf::Device,
+            EnergyArg::Tree => Scope::Tree,
+            EnergyArg::Device => Scope::Device,
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::windows::Windows;
 const LOOK: Duration = Duration::from_millis(20);
 
 /// How long shares are waited for before windows are answered without.
-const PATIENCE: Duration = Duration::from_secs(1);
+const FIRST_BATCH_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
 pub struct AttendArgs {
@@ -32,7 +32,7 @@ pub struct AttendArgs {
     reader: ReaderArgs,
 }
 
-/// Attends until the process has ended, nobody asks any more, or it is told to end.
+/// Attends until the process has ended, all clients are gone, or it is asked to end.
 pub fn run(arguments: &AttendArgs) -> Result<()> {
     let signals = signals::listen_to_all()?;
     let reader = arguments.reader.open()?;
@@ -53,8 +53,8 @@ pub fn run(arguments: &AttendArgs) -> Result<()> {
 
 /// Waits until it is known what the process does: the first window would otherwise be of an unknown share.
 fn until_shares(feed: &mut dyn Feed) -> Result<Vec<Batch>> {
-    let (mut batches, patience) = (Vec::new(), Instant::now() + PATIENCE);
-    while Instant::now() < patience && !batches.iter().any(|batch: &Batch| !batch.shares.is_empty()) {
+    let (mut batches, deadline) = (Vec::new(), Instant::now() + FIRST_BATCH_TIMEOUT);
+    while Instant::now() < deadline && !batches.iter().any(|batch: &Batch| !batch.shares.is_empty()) {
         if let Next::Batch(batch) = feed.next(LOOK)? {
             batches.push(batch);
         }

@@ -9,7 +9,6 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use jouletree_model::Joules;
 use jouletree_predict::profile::Calibration;
 use serde::Serialize;
 
@@ -48,10 +47,10 @@ pub struct CalibrateArgs {
     /// Let others read the kept calibration, as far as the umask allows; by default only you can
     #[arg(long)]
     share: bool,
-    /// Samples of a call; several are parted by commas
+    /// Samples of a call; comma-separated
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 8])]
     batch: Vec<u64>,
-    /// Tokens of a sample; several are parted by commas
+    /// Tokens of a sample; comma-separated
     #[arg(long = "seq", value_name = "N", value_delimiter = ',', default_values_t = [32, 64, 128])]
     sequence: Vec<u64>,
     /// Layers of transformers, instead of the model's own
@@ -94,7 +93,7 @@ pub struct CalibrateArgs {
     reader: ReaderArgs,
 }
 
-/// What the Python program is told.
+/// The settings for the Python program.
 #[derive(Serialize)]
 struct Plan<'a> {
     models: &'a [String],
@@ -150,16 +149,16 @@ pub fn run(arguments: CalibrateArgs) -> Result<ExitCode> {
     if found.is_file() {
         let calibration = Calibration::read(&found)?;
         print(&match arguments.format {
-            InspectFormat::Table => told(&calibration).written(Look::of_stdout()),
+            InspectFormat::Table => page(&calibration).written(Look::of_stdout()),
             InspectFormat::Json => json::written(&calibration)?,
         })?;
         print_warnings(&calibration.warnings(&output.display().to_string()));
-        eprintln!("jouletree: kept in {}; now: jouletree train {0} -o profile.json", output.display());
+        writeln_stderr!("jouletree: kept in {}; now: jouletree train {0} -o profile.json", output.display());
     }
     Ok(status)
 }
 
-fn told(calibration: &Calibration) -> Page {
+fn page(calibration: &Calibration) -> Page {
     let mut page = Page::default();
     for tree in &calibration.trees {
         page.title(format!("{}, {} samples of {} tokens", tree.model, tree.batch, tree.sequence));
@@ -168,10 +167,10 @@ fn told(calibration: &Calibration) -> Page {
         for node in tree.nodes.iter().filter(|node| node.same_as.is_none()) {
             let alike = tree.nodes.iter().filter(|other| other.same_as.as_ref() == Some(&node.path)).count();
             let path = if node.path.is_empty() { "(model)" } else { node.path.as_str() };
-            let spread = if node.energy_j > 0.0 { 100.0 * node.sd_j / node.energy_j } else { 0.0 };
+            let spread = if node.energy.0 > 0.0 { 100.0 * node.deviation.0 / node.energy.0 } else { 0.0 };
             table.row(vec![
                 Cell::from(path),
-                Joules(node.energy_j).to_string().into(),
+                node.energy.to_string().into(),
                 format!("{spread:.1} %").into(),
                 milliseconds(node.seconds).into(),
                 node.calls.to_string().into(),

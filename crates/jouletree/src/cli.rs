@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, ColorChoice, Parser, Subcommand, ValueEnum};
 
 use jouletree_account::Attribution;
 use jouletree_model::Nanos;
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::carbon::CarbonArgs;
-use crate::live::LiveArgs;
+use crate::live_args::LiveArgs;
 use crate::meter_args::MeterArgs;
 use crate::reader_args::ReaderArgs;
 use crate::run::RunArgs;
@@ -26,6 +27,9 @@ pub struct Cli {
     /// Whether there are colours; by default on terminals, as NO_COLOR and CLICOLOR_FORCE allow
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
     pub color: ColorChoice,
+    /// Log to standard error what jouletree does; -vv adds details, -vvv everything. JOULETREE_LOG chooses by crate
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub verbose: u8,
 }
 
 #[derive(Subcommand)]
@@ -107,9 +111,19 @@ pub enum Command {
     /// Say what windows of a program come to, on standard input and output; for jouletree's Python package
     #[command(hide = true)]
     Emissions(crate::carbon::EmissionsArgs),
-    /// Stop, and become a command when told to go on; for jouletree itself
+    /// Stop, and become a command when asked to go on; for jouletree itself
     #[command(hide = true)]
     Launch(LaunchArgs),
+}
+
+impl Command {
+    /// What is logged where the user does not choose: a daemon keeps a log for its operator, everything else is silent.
+    pub fn default_log_level(&self) -> LevelFilter {
+        match self {
+            Command::Daemon(arguments) if arguments.serves() => LevelFilter::INFO,
+            _ => LevelFilter::OFF,
+        }
+    }
 }
 
 const ACCOUNT_EXAMPLES: &str = "\
@@ -147,7 +161,7 @@ Examples:
   jouletree inspect host.xplane.pb                 format, time base, devices, top operations by self time
   jouletree inspect logs/                          everything in a TensorBoard log folder
   jouletree inspect profile.json --base-ns 1794771926506845032
-      an ONNX Runtime profile, whose start the session told (get_profiling_start_time_ns)
+      an ONNX Runtime profile, whose start the session returns (get_profiling_start_time_ns)
   jouletree inspect trace.json.gz --format json | jq '.devices'";
 
 const RECORD_EXAMPLES: &str = "\
@@ -169,6 +183,7 @@ const SHOW_EXAMPLES: &str = "\
 Examples:
   jouletree show RUN                               the tree of layers, three levels deep
   jouletree show RUN --by op --summarize --top 10  the ten largest operations, equal blocks summed (STEF)
+  jouletree show RUN --by type                     kinds of operations: MatMul, Mul, …
   jouletree show RUN --by pass                     forward, backward, optimizer
   jouletree show RUN --by layer --pass backward    the tree of the backward pass alone
   jouletree show RUN                               of a recording: what each device used, and who used it
@@ -240,7 +255,7 @@ pub struct RecordArgs {
     /// Exit with status 1 when the recording is not whole, although the command succeeded
     #[arg(long)]
     pub strict: bool,
-    /// Say nothing but errors and warnings
+    /// Only print errors and warnings
     #[arg(short, long)]
     pub quiet: bool,
     #[command(flatten)]
@@ -342,7 +357,7 @@ pub struct ViewArgs {
     /// Sum equal blocks (layer_0 … layer_11) into one
     #[arg(long)]
     pub summarize: bool,
-    /// Order operations by average power instead of energy
+    /// Order operations by power, of those long and large enough for a power of their own
     #[arg(long)]
     pub by_power: bool,
     /// Only operations of this pass
@@ -399,6 +414,8 @@ pub enum By {
     Layer,
     /// Operations
     Op,
+    /// Kinds of operations: MatMul, Mul, …
+    Type,
     /// Forward, backward, optimizer
     Pass,
     /// Devices
@@ -427,7 +444,7 @@ pub enum RuleArg {
 pub enum EnergyArg {
     /// What the recorded process tree used of each device
     Tree,
-    /// All that each device used, whoever used it
+    /// All that each device used, other programs included
     Device,
 }
 

@@ -20,7 +20,7 @@ Examples:
 
 What wins, the strongest first: flags; variables JOULETREE_<NAME>; jouletree.toml of this folder;
 ~/.config/jouletree/config.toml; variables CODECARBON_<NAME>; .codecarbon.config of this folder, then of the home
-folder; what cloud-init tells of the cloud; defaults.";
+folder; what cloud-init reports about the cloud; defaults.";
 
 #[derive(Args)]
 pub struct ConfigArgs {
@@ -73,7 +73,7 @@ pub fn run(arguments: &ConfigArgs) -> Result<Outcome> {
         InspectFormat::Table => table(&shown),
     })?;
     for Unknown { name, origin } in &shown.unknown {
-        eprintln!("warning: {origin}: jouletree has no setting `{name}`, and does nothing with it");
+        writeln_stderr!("warning: {origin}: jouletree has no setting `{name}`, and does nothing with it");
     }
     Ok(Outcome { warnings: Vec::new(), strict: false })
 }

@@ -14,7 +14,7 @@ use jouletree_meter::station::{self, Station};
 use jouletree_model::Nanos;
 
 use crate::carbon::CarbonArgs;
-use crate::live::MachineLiveArgs;
+use crate::live_args::MachineLiveArgs;
 use crate::meter_args::MeterArgs;
 use status::StatusArgs;
 
@@ -25,6 +25,13 @@ pub struct DaemonArgs {
     command: Option<DaemonCommand>,
     #[command(flatten)]
     serve: ServeArgs,
+}
+
+impl DaemonArgs {
+    /// Whether this process is to be the daemon.
+    pub fn serves(&self) -> bool {
+        self.command.is_none()
+    }
 }
 
 #[derive(Subcommand)]
@@ -97,7 +104,7 @@ Examples:
       also serve other machines
   jouletree daemon --prometheus :9108              also answer a Prometheus server of this machine (docs/live.md)
 
-SIGTERM and SIGINT end it properly; its clients are told. docs/daemon.md says more.";
+SIGTERM and SIGINT end it properly; its clients are notified. docs/daemon.md says more.";
 
 pub fn run(arguments: &DaemonArgs) -> Result<()> {
     match &arguments.command {
@@ -116,7 +123,7 @@ fn start(arguments: &ServeArgs) -> Result<()> {
     outputs.begin(&station)?;
     serve(station, config, |ways| announce(ways, arguments))?;
     drop(outputs);
-    eprintln!("jouletree: the daemon has ended");
+    writeln_stderr!("jouletree: the daemon has ended");
     Ok(())
 }
 
@@ -151,14 +158,16 @@ impl ServeArgs {
 }
 
 fn announce(ways: &Ways, arguments: &ServeArgs) {
-    eprintln!("jouletree: serving at {}", ways.socket.display());
+    writeln_stderr!("jouletree: serving at {}", ways.socket.display());
     if let Some(address) = ways.tcp {
-        eprintln!("jouletree: serving other machines at {address}, with TLS and a token");
+        writeln_stderr!("jouletree: serving other machines at {address}, with TLS and a token");
     }
     if let Some(address) = ways.smaragdine {
-        eprintln!("jouletree: serving the Smaragdine protocol at {address}; it has no authentication");
+        writeln_stderr!("jouletree: serving the Smaragdine protocol at {address}; it has no authentication");
         if arguments.smaragdine_fast {
-            eprintln!("jouletree: periods below 10 ms show whoever reaches {address} what others compute");
+            writeln_stderr!(
+                "jouletree: periods below 10 ms show every client that reaches {address} what others compute"
+            );
         }
     }
 }

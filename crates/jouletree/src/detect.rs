@@ -40,7 +40,7 @@ struct Detected {
     gpu_count: usize,
     gpu_model: Option<String>,
     os: Option<String>,
-    meters: Vec<Meter>,
+    meters: Vec<MeterRow>,
     country: Option<String>,
     region: Option<String>,
     cloud: Option<String>,
@@ -48,7 +48,7 @@ struct Detected {
 }
 
 #[derive(Serialize)]
-struct Meter {
+struct MeterRow {
     device: String,
     kind: String,
     source: String,
@@ -64,13 +64,13 @@ pub fn run(arguments: &DetectArgs) -> Result<Outcome> {
     let machine = of_run::machine(&host);
     let inventory = Inventory::take(&sources);
     let sensors = jouletree_session::diagnosis::sensors(&inventory);
-    // Those that a driver lists, whether they tell their power or not; where there is no driver, its name is all there is.
+    // Those that a driver lists, whether they report their power or not; where there is no driver, its name is all there is.
     let gpus =
         sensors.iter().filter(|sensor| sensor.device.class() == DeviceClass::Gpu && sensor.domain.is_none());
     let gpus = gpus.filter(|sensor| sensor.usable || model_in(&sensor.source) != sensor.source);
     let gpus: Vec<String> = gpus.map(|sensor| model_in(&sensor.source).to_owned()).collect();
     let machine = Machine { gpus, ..machine };
-    let meters = sensors.into_iter().map(|sensor| Meter {
+    let meters = sensors.into_iter().map(|sensor| MeterRow {
         device: sensor.device.to_string(),
         kind: sensor.kind.to_string(),
         source: sensor.source.to_string(),
@@ -101,21 +101,21 @@ pub fn run(arguments: &DetectArgs) -> Result<Outcome> {
 }
 
 fn text(detected: &Detected) -> String {
-    let told = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
+    let or_unknown = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
     let mut lines = vec![
         "Hardware".to_owned(),
         format!(
-            "- Available RAM: {}",
+            "- Memory: {}",
             detected.ram_total_gib.map_or("unknown".to_owned(), |size| format!("{size:.3} GiB"))
         ),
         format!(
             "- CPU count: {}",
             detected.cpu_count.map_or("unknown".to_owned(), |count| format!("{count} thread(s)"))
         ),
-        format!("- CPU model: {}", told(&detected.cpu_model)),
+        format!("- CPU model: {}", or_unknown(&detected.cpu_model)),
         format!("- GPU count: {}", detected.gpu_count),
         format!("- GPU model: {}", detected.gpu_model.as_deref().unwrap_or("none")),
-        format!("- System: {}", told(&detected.os)),
+        format!("- System: {}", or_unknown(&detected.os)),
         "Meters".to_owned(),
     ];
     for meter in &detected.meters {
@@ -127,8 +127,8 @@ fn text(detected: &Detected) -> String {
         lines.push(format!("- {}: {} ({state})", meter.device, meter.source));
     }
     lines.push("Place".to_owned());
-    lines.push(format!("- Country: {}", told(&detected.country)));
-    lines.push(format!("- Region: {}", told(&detected.region)));
+    lines.push(format!("- Country: {}", or_unknown(&detected.country)));
+    lines.push(format!("- Region: {}", or_unknown(&detected.region)));
     lines.push(format!("- Cloud: {}", detected.cloud.as_deref().unwrap_or("none")));
     lines.push(match &detected.intensity {
         Some(intensity) => format!("- Carbon intensity: {intensity}"),

@@ -48,7 +48,7 @@ fn beside(diagnosis: &Diagnosis, width: usize, text: &mut String) {
     let share = &diagnosis.process_share;
     let said = match (&share.source, share.step_s) {
         (Some(source), Some(step)) => format!("by {source}, to {}", seconds(step)),
-        _ => "cannot be told".to_owned(),
+        _ => "unknown".to_owned(),
     };
     item(text, "share of a process", &said, None, width);
     for refused in &share.refused {
@@ -60,7 +60,7 @@ fn beside(diagnosis: &Diagnosis, width: usize, text: &mut String) {
         None => "permitted (SCHED_FIFO)".to_owned(),
         Some(reason) => format!("SCHED_FIFO is not permitted: {reason}"),
     };
-    item(text, "sampling on time", &said, realtime.remedy.as_deref(), width);
+    item(text, "real-time sampling", &said, realtime.remedy.as_deref(), width);
     if let Some(filter) = &diagnosis.energy_filter {
         item(text, "blurred counters", filter, None, width);
     }
@@ -97,7 +97,7 @@ fn table(sensors: &[SensorRow], troubles: &[Trouble]) -> String {
     table.text()
 }
 
-/// What has the same reason and the same remedy is told once.
+/// What has the same reason and the same remedy is shown once.
 fn troubles(sensors: &[SensorRow]) -> Vec<Trouble<'_>> {
     let mut troubles: Vec<Trouble> = Vec::new();
     for sensor in sensors.iter().filter(|sensor| !sensor.usable) {

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
+use jouletree_host::whole::PartialFile;
 use jouletree_model::{Footprint, Trace, Warning};
 use jouletree_report::export::{self, Content, ExportError, Format};
-use jouletree_run::{EnergyOf, MeteredSeries, RunError, RunFolder, accounted};
+use jouletree_run::{Accounting, MeteredSeries, RunError, RunFolder, Scope, accounted};
 
 use crate::carbon::CarbonArgs;
-use crate::partial::Partial;
 use crate::{Outcome, print_warnings, run};
 use trackers::Tracker;
 
@@ -47,6 +47,9 @@ pub struct ExportArgs {
     /// How many units of use the run served, for the SCI score
     #[arg(long, value_name = "N", value_parser = crate::cli::units)]
     pub units: Option<f64>,
+    /// The project that tables of emissions name; the program's name unless settings have one
+    #[arg(long, value_name = "NAME")]
+    pub project_name: Option<String>,
     #[command(flatten)]
     pub carbon: CarbonArgs,
 }
@@ -94,8 +97,10 @@ pub fn run(arguments: &ExportArgs) -> Result<Outcome> {
     let name = name_of(&arguments.run);
     let target = Target::new(arguments.output.as_deref(), &name, format.suffix(), format.is_binary())?;
     let source = Source::read(&run, format)?;
+    let program = jouletree_report::program_name(&run).unwrap_or_default();
     let content = Content {
         name: &name,
+        program: &program,
         footprint: &source.footprint,
         trace: &source.trace,
         power: &source.power,
@@ -125,7 +130,7 @@ impl Source {
     /// Reads what a format needs; the events of a run are by far the largest part of it.
     fn read(run: &RunFolder, format: Format) -> Result<Source> {
         let accounting = run.manifest().accounting.as_ref();
-        let is_exact = accounting.is_none_or(|accounting| accounting.semantics == "exact");
+        let is_exact = accounting.is_none_or(Accounting::is_exact);
         let footprint = match run.read_footprint() {
             Err(RunError::OnlyRecorded(_)) if format.shows_events() => Footprint::default(),
             read => read?,
@@ -133,7 +138,7 @@ impl Source {
         if !format.shows_events() {
             return Ok(Source { footprint, trace: Trace::default(), power: Vec::new(), is_exact });
         }
-        let energy = accounting.map_or(EnergyOf::Device, |accounting| accounting.energy);
+        let energy = accounting.map_or(Scope::Device, |accounting| accounting.energy);
         let power = accounted(run.read_power()?, energy);
         let trace = match accounting {
             Some(_) => run.read_trace(rayon::current_num_threads())?,
@@ -180,14 +185,14 @@ impl Target {
             Target::Standard => return to_standard_output(write),
             Target::File(path) => path,
         };
-        let partial = Partial::beside(path)?;
+        let partial = PartialFile::beside(path)?;
         let mut output = BufWriter::with_capacity(BUFFER, partial.file());
         write(&mut output).with_context(|| format!("{}: not written", path.display()))?;
         drop(output);
-        // Somebody may have been faster.
+        // Another process may have been faster.
         check_free(path)?;
-        partial.become_whole(path)?;
-        eprintln!("wrote {}", path.display());
+        partial.become_whole()?;
+        writeln_stderr!("wrote {}", path.display());
         Ok(())
     }
 }
@@ -195,10 +200,34 @@ impl Target {
 const BUFFER: usize = 1 << 18;
 
 fn to_standard_output(write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), ExportError>) -> Result<()> {
-    match write(&mut BufWriter::with_capacity(BUFFER, io::stdout())) {
-        // A reader that has seen enough is no error.
-        Err(ExportError::Io(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        result => result.context("cannot write to standard output"),
+    let mut output = UntilClosed { output: io::stdout(), is_closed: false };
+    let result = write(&mut BufWriter::with_capacity(BUFFER, &mut output));
+    // A reader that has seen enough is no error, whatever the format makes of it.
+    if output.is_closed { Ok(()) } else { result.context("cannot write to standard output") }
+}
+
+/// An output that remembers whether its reader has gone.
+struct UntilClosed<W> {
+    output: W,
+    is_closed: bool,
+}
+
+impl<W> UntilClosed<W> {
+    fn noted<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
+        self.is_closed |= result.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe);
+        result
+    }
+}
+
+impl<W: Write> Write for UntilClosed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let result = self.output.write(bytes);
+        self.noted(result)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let result = self.output.flush();
+        self.noted(result)
     }
 }
 

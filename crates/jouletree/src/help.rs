@@ -27,6 +27,22 @@ pub fn command() -> Command {
     command.help_template(template)
 }
 
+/// What was meant by the words of a command that lack the `--` before another command.
+pub fn missing_dashes(words: &[String]) -> Option<String> {
+    let (verb, rest) = words.split_first()?;
+    let takes_command = ["run", "record", "monitor", "top"].contains(&verb.as_str());
+    let has_dashes = rest.iter().any(|word| word == "--");
+    // The first argument that is no option and clearly not the value of one.
+    let is_command = |(place, word): (usize, &String)| {
+        let follows_option = place > 0 && rest.get(place - 1).is_some_and(|before| before.starts_with('-'));
+        !word.starts_with('-') && (!follows_option || word.starts_with("python"))
+    };
+    let place = rest.iter().enumerate().position(is_command).filter(|_| takes_command && !has_dashes)?;
+    let (options, command) = rest.split_at(place);
+    let (before, dashes) = (["jouletree".to_owned(), verb.clone()], ["--".to_owned()]);
+    Some([&before[..], options, &dashes, command].concat().join(" "))
+}
+
 fn groups(command: &Command) -> String {
     let styles = command.get_styles();
     let (header, literal) = (styles.get_header(), styles.get_literal());
@@ -47,6 +63,17 @@ fn groups(command: &Command) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_command_that_was_meant_has_dashes() {
+        let meant = |line: &str| missing_dashes(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(meant("run python x.py").as_deref(), Some("jouletree run -- python x.py"));
+        assert_eq!(meant("run -o RUN python x.py -v").as_deref(), Some("jouletree run -o RUN -- python x.py -v"));
+        assert_eq!(meant("record -q python3 x.py").as_deref(), Some("jouletree record -q -- python3 x.py"));
+        assert_eq!(meant("run -- python x.py"), None);
+        assert_eq!(meant("show python"), None);
+        assert_eq!(meant("run --quiet"), None);
+    }
 
     #[test]
     fn every_command_is_in_one_group() {

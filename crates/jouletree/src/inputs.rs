@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use jouletree_account::{Rule, Spreads, energy_series};
+use jouletree_account::{Rule, Spreads, energy_series, rule_for_unit};
 use jouletree_model::{Nanos, Trace, Warning};
-use jouletree_run::{EnergyOf, MeteredSeries, PowerInput, RunFolder, accounted, read_power};
+use jouletree_run::{MeteredSeries, PowerInput, Recording, RunFolder, Scope, accounted, read_power};
 use jouletree_trace::{Progress, ReadOptions, TraceError, find_traces, merge_with_model, read_model, read_trace};
 use rayon::prelude::*;
 
@@ -36,7 +36,7 @@ struct Input {
     is_named: bool,
 }
 
-/// The trace files and run folders that the user means; a folder that is no run stands for the traces in it.
+/// The trace files and run folders that the user means; a folder that is no run means the traces in it.
 fn files(paths: &[PathBuf]) -> Result<Vec<Input>> {
     let mut files = Vec::new();
     for path in paths {
@@ -77,12 +77,15 @@ pub fn power(
     traces: &[PathBuf],
     rule: Option<Rule>,
     hold: Nanos,
-    of: EnergyOf,
+    of: Scope,
 ) -> Result<(Vec<MeteredSeries>, Vec<Warning>)> {
     let files = power_files(files, traces);
     if files.is_empty() {
         bail!("there is no power to account: give --power FILE, a CSV with time, device and watts or joules");
     }
+    let same = |one: &MeteredSeries, other: &MeteredSeries| {
+        (&one.device, &one.domain, one.scope) == (&other.device, &other.domain, other.scope)
+    };
     let mut series: Vec<MeteredSeries> = Vec::new();
     let mut warnings = Vec::new();
     for file in &files {
@@ -91,9 +94,7 @@ pub fn power(
             warnings.extend(jouletree_report::lasting_warnings(&RunFolder::open(file)?));
         }
         for metered in metered(input, file, rule, hold, &mut warnings)? {
-            let known =
-                series.iter().any(|known| known.device == metered.device && known.domain == metered.domain);
-            if known {
+            if series.iter().any(|known| same(known, &metered)) {
                 bail!(
                     "{}: {} has power from another file already; give each device's power once",
                     file.display(),
@@ -117,10 +118,17 @@ fn power_files(files: &[PathBuf], traces: &[PathBuf]) -> Vec<PathBuf> {
 /// By what the energies of devices may be off whose power was recorded by jouletree; of other power nothing is known.
 pub fn spreads(files: &[PathBuf], traces: &[PathBuf]) -> Spreads {
     let files = power_files(files, traces);
-    // What cannot be opened has been told when its power was read.
+    // What cannot be opened was reported when its power was read.
     let runs = files.iter().filter(|file| RunFolder::is_at(file)).filter_map(|file| RunFolder::open(file).ok());
     let known = |run: RunFolder| run.manifest().recording.iter().flat_map(|one| one.spreads()).collect::<Vec<_>>();
     runs.flat_map(known).collect()
+}
+
+/// The recording that the power is of, if all of it is of one.
+pub fn recording(files: &[PathBuf], traces: &[PathBuf]) -> Option<Recording> {
+    let files = power_files(files, traces);
+    let [only] = files.as_slice() else { return None };
+    RunFolder::is_at(only).then(|| RunFolder::open(only).ok()?.manifest().recording.clone()).flatten()
 }
 
 fn metered(
@@ -142,9 +150,15 @@ fn metered(
         PowerInput::Records(power) => {
             warnings.extend(power.warnings);
             let series = power.records.into_iter().map(|record| {
-                let rule = rule.unwrap_or_else(|| Rule::for_unit(record.unit));
+                let rule = rule.unwrap_or_else(|| rule_for_unit(record.unit));
                 let series = energy_series(&record, rule, hold, &file, warnings)?;
-                Ok(MeteredSeries { device: record.device, domain: record.domain, kind: record.kind, series })
+                Ok(MeteredSeries {
+                    device: record.device,
+                    domain: record.domain,
+                    scope: Scope::Device,
+                    kind: record.kind,
+                    series,
+                })
             });
             series.collect()
         }

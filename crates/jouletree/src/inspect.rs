@@ -71,7 +71,7 @@ struct CategoryRow<'a> {
     busy_s: f64,
 }
 
-/// All the operations with one name on one device, wherever in the model they stand.
+/// All the operations with one name on one device, wherever in the model they are.
 #[derive(Serialize)]
 struct TopRow<'a> {
     name: &'a str,
@@ -138,7 +138,7 @@ impl<'a> Inspection<'a> {
         if let (Some(start), Some(end)) = (self.start_ns, self.end_ns) {
             line("time span", format!("{} from {start} ns", Nanos(end) - Nanos(start)));
         }
-        let steps = if self.steps == 0 { "not told".to_owned() } else { self.steps.to_string() };
+        let steps = if self.steps == 0 { "unknown".to_owned() } else { self.steps.to_string() };
         line("steps", steps);
         line("operations", format!("{} distinct, {} edges between them", self.ops, self.edges));
         if let Some(share) = self.in_layers {

@@ -1,14 +1,13 @@
 //! Results as JSON; `docs/json.md` documents every field.
 
-use std::collections::BTreeSet;
-
 use anyhow::Result;
-use jouletree_account::{EnergyTree, Spreads, Tef, TefEntry, t2a};
-use jouletree_model::{
-    Device, DeviceEnergy, Explanation, Footprint, Kind, Pass, StepEnergy, TraceSource, Warning,
-};
-use jouletree_report::{PartRow, parts};
+use jouletree_account::{EnergyTree, Tef, t2a};
+use jouletree_model::{Explanation, TraceSource, Warning};
+use jouletree_report::rows::{DeviceRow, OpRow, StepRow, device_rows, op_rows, step_rows};
+use jouletree_report::{PartRow, Trust, Whole, parts};
 use serde::Serialize;
+
+use crate::show::Shown;
 
 /// Everything there is to say about a footprint.
 #[derive(Serialize)]
@@ -21,68 +20,30 @@ struct Everything<'a> {
     tree: &'a EnergyTree,
     #[serde(skip_serializing_if = "Option::is_none")]
     attribution: Option<&'a [Explanation]>,
+    whole: &'a Whole,
+    trust: Option<&'a Trust>,
     traces: &'a [TraceSource],
     warnings: &'a [Warning],
 }
 
-#[derive(Serialize)]
-pub struct DeviceRow<'a> {
-    device: &'a Device,
-    kind: Option<Kind>,
-    measured_j: Option<f64>,
-    attributed_j: Option<f64>,
-    unattributed_j: Option<f64>,
-    outside_trace_j: Option<f64>,
-    busy_s: f64,
-    metered_s: f64,
-    uncovered_s: f64,
-    low_j: Option<f64>,
-    high_j: Option<f64>,
-}
-
-#[derive(Serialize)]
-pub struct OpRow<'a> {
-    name: &'a str,
-    path: &'a str,
-    r#type: &'a str,
-    pass: Pass,
-    device: &'a Device,
-    energy_j: Option<f64>,
-    busy_s: f64,
-    power_w: Option<f64>,
-    count: u64,
-    approximate: bool,
-    low_j: Option<f64>,
-    high_j: Option<f64>,
-    /// A column that is there for all rows or for none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    standard_error_j: Option<Option<f64>>,
-}
-
-#[derive(Serialize)]
-pub struct StepRow<'a> {
-    step: u32,
-    device: &'a Device,
-    energy_j: f64,
-    busy_s: f64,
-}
-
 /// All of a footprint, for programs.
 pub fn everything(
-    footprint: &Footprint,
-    spreads: &Spreads,
+    shown: &Shown<'_>,
     (tef, tree): (&Tef, &EnergyTree),
     attribution: Option<&[Explanation]>,
 ) -> Result<String> {
+    let Shown { footprint, spreads, whole, trust, .. } = shown;
     let summary = t2a(tef);
     let everything = Everything {
         devices: device_rows(footprint, spreads),
-        ops: op_rows(footprint, spreads, tef.entries().iter()),
-        summary: op_rows(footprint, spreads, summary.entries().iter()),
+        ops: op_rows(footprint, spreads, whole, tef.entries().iter()),
+        summary: op_rows(footprint, spreads, whole, summary.entries().iter()),
         steps: step_rows(footprint),
         parts: parts(footprint),
         tree,
         attribution,
+        whole,
+        trust: trust.as_ref(),
         traces: &footprint.sources,
         warnings: &footprint.warnings,
     };
@@ -94,69 +55,4 @@ pub fn written(value: &impl Serialize) -> Result<String> {
     let mut text = serde_json::to_string_pretty(value)?;
     text.push('\n');
     Ok(text)
-}
-
-/// The balance of every device.
-pub fn device_rows<'a>(footprint: &'a Footprint, spreads: &Spreads) -> Vec<DeviceRow<'a>> {
-    let row = |balance: &'a DeviceEnergy| {
-        let bounds = balance.measured.and_then(|energy| Some(spreads.get(&balance.device)?.around(energy)));
-        DeviceRow {
-            device: &balance.device,
-            kind: balance.kind,
-            measured_j: balance.measured.map(|energy| energy.0),
-            attributed_j: balance.measured.map(|_| balance.attributed.0),
-            unattributed_j: balance.measured.map(|_| balance.unattributed.0),
-            outside_trace_j: balance.measured.map(|_| balance.outside_trace.0),
-            busy_s: balance.busy.seconds(),
-            metered_s: balance.metered.seconds(),
-            uncovered_s: balance.uncovered.seconds(),
-            low_j: bounds.map(|bounds| bounds.low.0),
-            high_j: bounds.map(|bounds| bounds.high.0),
-        }
-    };
-    footprint.devices.iter().map(row).collect()
-}
-
-/// Operations; those of a device that nothing metered have no energy.
-pub fn op_rows<'a>(
-    footprint: &'a Footprint,
-    spreads: &Spreads,
-    entries: impl Iterator<Item = &'a TefEntry>,
-) -> Vec<OpRow<'a>> {
-    let metered: BTreeSet<&Device> =
-        footprint.devices.iter().filter(|device| device.measured.is_some()).map(|device| &device.device).collect();
-    let has_errors = footprint.energies.iter().any(|charged| charged.standard_error.is_some());
-    let row = |entry: &'a TefEntry| {
-        let bounds = spreads.get(&entry.device).map(|spread| spread.around(entry.energy));
-        OpRow {
-            name: &entry.name,
-            path: &entry.path,
-            r#type: &entry.op_type,
-            pass: entry.pass,
-            approximate: entry.approximate,
-            device: &entry.device,
-            energy_j: metered.contains(&entry.device).then_some(entry.energy.0),
-            busy_s: entry.busy.seconds(),
-            power_w: entry.power().map(|power| power.0),
-            count: entry.count,
-            low_j: bounds.map(|bounds| bounds.low.0),
-            high_j: bounds.map(|bounds| bounds.high.0),
-            standard_error_j: has_errors.then_some(entry.standard_error.map(|error| error.0)),
-        }
-    };
-    entries.map(row).collect()
-}
-
-/// What each step used.
-pub fn step_rows(footprint: &Footprint) -> Vec<StepRow<'_>> {
-    let row = |entry: &StepEnergy| {
-        let device = &footprint.devices.get(entry.device)?.device;
-        Some(StepRow {
-            step: entry.step.number()?,
-            device,
-            energy_j: entry.energy.0,
-            busy_s: entry.busy.seconds(),
-        })
-    };
-    footprint.steps.iter().filter_map(row).collect()
 }

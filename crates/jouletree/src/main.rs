@@ -1,16 +1,17 @@
 //! The command line of jouletree: arguments in, tables and files out. Everything else lives in the libraries.
 
-/// Instead of the standard library's: a log on a full disk takes no words, which must not end what goes on here.
-macro_rules! eprint {
-    ($($words:tt)*) => {{
-        let _ = ::std::io::Write::write_fmt(&mut ::std::io::stderr(), format_args!($($words)*));
+/// Writes to standard error and ignores failures, where the standard library's `eprint!` panics: a full disk under a log
+/// must not end a recording.
+macro_rules! write_stderr {
+    ($($format:tt)*) => {{
+        let _ = ::std::io::Write::write_fmt(&mut ::std::io::stderr(), format_args!($($format)*));
     }};
 }
 
-/// The same with an end of line.
-macro_rules! eprintln {
-    ($($words:tt)*) => {{
-        let line = format!($($words)*) + "\n";
+/// Writes one whole line in the same way.
+macro_rules! writeln_stderr {
+    ($($format:tt)*) => {{
+        let line = format!($($format)*) + "\n";
         let _ = ::std::io::Write::write_all(&mut ::std::io::stderr(), line.as_bytes());
     }};
 }
@@ -35,12 +36,12 @@ mod help;
 mod inputs;
 mod inspect;
 mod json;
-mod live;
+mod live_args;
+mod logging;
 mod meter_args;
 mod monitor;
 mod named_model;
 mod numbers;
-mod partial;
 #[cfg(feature = "patch")]
 mod patch;
 mod predict;
@@ -51,7 +52,6 @@ mod record;
 mod recorded;
 mod recorded_json;
 mod report;
-mod rows;
 mod run;
 #[cfg(feature = "serve")]
 mod serve;
@@ -70,18 +70,24 @@ use anyhow::{Context, Result};
 use clap::FromArgMatches as _;
 use jouletree_model::Warning;
 use jouletree_session::{cache, daemon_place, launch, reader, recording, signals, windows};
-use jouletree_table::{cell, colour, columns, markdown, page};
+use jouletree_table::{cell, colour, columns, markdown, page, paragraph};
 
 use cli::{Cli, Command};
 
 /// What `--strict` exits with when there was a warning; 1 is an error and 2 a wrong command line.
 const WARNED: u8 = 3;
+/// What a wrong command line exits with, as in `clap`.
+const WRONG_COMMAND_LINE: u8 = 2;
 
 fn main() -> ExitCode {
     jouletree_model::silence_guarded_panics();
     signals::survive_file_size_limit();
-    let cli = Cli::from_arg_matches(&help::command().get_matches()).unwrap_or_else(|error| error.exit());
+    let cli = arguments();
     colour::choose(cli.color);
+    if let Err(error) = logging::start(cli.verbose, cli.command.default_log_level()) {
+        writeln_stderr!("error: {error}");
+        return ExitCode::from(WRONG_COMMAND_LINE);
+    }
     let outcome = match cli.command {
         Command::Account(arguments) => account::run(&arguments).map(ExitCode::from),
         Command::Attend(arguments) => attend::run(&arguments).map(|()| ExitCode::SUCCESS),
@@ -114,7 +120,7 @@ fn main() -> ExitCode {
         Command::Launch(arguments) => Ok(ExitCode::from(launch::become_command(&arguments.command))),
     };
     outcome.unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
+        writeln_stderr!("error: {error:#}");
         ExitCode::FAILURE
     })
 }
@@ -140,9 +146,28 @@ fn print(text: &str) -> Result<()> {
     }
 }
 
-/// Says on standard error what the user should know about the input.
+/// Prints on standard error what the user should know about the input, each thing once, as wide as the terminal.
 fn print_warnings(warnings: &[Warning]) {
-    for warning in warnings {
-        eprintln!("warning: {warning}");
+    for warning in jouletree_report::summed(warnings) {
+        match page::Look::of_stderr() {
+            page::Look::Text { width: Some(width), .. } => {
+                write_stderr!("{}", paragraph::entry("warning: ", &warning.to_string(), 4, width));
+            }
+            _ => writeln_stderr!("warning: {warning}"),
+        }
     }
+}
+
+/// The command line; for slips that are common, with the command that was meant.
+fn arguments() -> Cli {
+    let matches = help::command().try_get_matches().unwrap_or_else(|error| {
+        let words: Vec<String> = std::env::args().skip(1).collect();
+        let hint = help::missing_dashes(&words).filter(|_| error.use_stderr());
+        let _ = error.print();
+        if let Some(meant) = hint {
+            writeln_stderr!("\nThe command to run follows `--`: {meant}");
+        }
+        std::process::exit(error.exit_code())
+    });
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }

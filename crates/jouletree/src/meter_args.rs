@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use jouletree_host::Roots;
-use jouletree_meter::external::{ExternalMeter, Place};
+use jouletree_meter::external::{ExternalMeter, MeterAddress};
 use jouletree_model::{Device, Watts};
 use jouletree_session::meters::{CpuModel, MeterOptions};
 
@@ -79,14 +79,14 @@ impl MeterArgs {
     }
 }
 
-/// `PLACE` or `DEVICE=PLACE`. What stands before the first `=` and is no device belongs to a file's name.
+/// `PLACE` or `DEVICE=PLACE`. What precedes the first `=` and is no device belongs to a file's name.
 fn meter(text: &str) -> Result<ExternalMeter, String> {
     let named = text.split_once('=').and_then(|(device, place)| Some((device.parse::<Device>().ok()?, place)));
     let (device, place) = named.map_or((None, text), |(device, place)| (Some(device), place));
     if place.is_empty() {
         return Err("a file, a pipe, a socket or tcp:HOST:PORT is expected".to_owned());
     }
-    let Ok(place) = place.parse::<Place>();
+    let Ok(place) = place.parse::<MeterAddress>();
     let machine = ExternalMeter::of_machine(place);
     Ok(match device {
         Some(device) => ExternalMeter { device, ..machine },
@@ -108,11 +108,11 @@ mod tests {
     #[test]
     fn a_meter_is_of_the_machine_unless_a_device_is_named() {
         for (text, device, place) in [
-            ("power.csv", "machine:0", Place::File("power.csv".into())),
-            ("cpu:0=/run/meter", "cpu:0", Place::File("/run/meter".into())),
-            ("gpu:1=tcp:lab:9000", "gpu:1", Place::Tcp("lab:9000".into())),
-            ("tcp:lab:9000", "machine:0", Place::Tcp("lab:9000".into())),
-            ("a=b.csv", "machine:0", Place::File("a=b.csv".into())),
+            ("power.csv", "machine:0", MeterAddress::File("power.csv".into())),
+            ("cpu:0=/run/meter", "cpu:0", MeterAddress::File("/run/meter".into())),
+            ("gpu:1=tcp:lab:9000", "gpu:1", MeterAddress::Tcp("lab:9000".into())),
+            ("tcp:lab:9000", "machine:0", MeterAddress::Tcp("lab:9000".into())),
+            ("a=b.csv", "machine:0", MeterAddress::File("a=b.csv".into())),
         ] {
             let expected = ExternalMeter { device: device.parse().unwrap(), ..ExternalMeter::of_machine(place) };
             assert_eq!(meter(text), Ok(expected), "{text}");

@@ -18,9 +18,9 @@ use jouletree_run::RunFolder;
 
 use crate::carbon::{self, CarbonArgs, WHERE, emissions_csv, of_run};
 use crate::launch::{self, Environment};
-use crate::live::LiveArgs;
+use crate::live_args::LiveArgs;
 use crate::reader_args::ReaderArgs;
-use crate::recording::{Recording, Subject};
+use crate::recording::{OngoingRecording, Subject};
 use crate::{cache, print_warnings};
 
 pub const EXAMPLES: &str = "\
@@ -71,7 +71,7 @@ pub struct MonitorArgs {
     /// Exit with status 1 when the row or the recording is not whole, although the command succeeded
     #[arg(long)]
     strict: bool,
-    /// Say nothing but errors and warnings
+    /// Only print errors and warnings
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]
@@ -102,12 +102,12 @@ struct OfCodeCarbon {
 /// Runs the command.
 pub fn run(arguments: &MonitorArgs) -> Result<ExitCode> {
     if arguments.of_codecarbon.api {
-        eprintln!("warning: --api does nothing here: jouletree uploads nothing");
+        writeln_stderr!("warning: --api does nothing here: jouletree uploads nothing");
     }
     // Whatever is wrong with these is said before the command runs.
     let settings = arguments.settings()?;
     let context = Context::resolve(&settings, cache::folder().as_deref())?;
-    context.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    context.warnings.iter().for_each(|warning| writeln_stderr!("warning: {warning}"));
     let csv = emissions_csv(&settings);
     check_folder(&csv)?;
     let outputs = arguments.live.open(context.intensity.clone(), arguments.quiet)?;
@@ -119,10 +119,11 @@ pub fn run(arguments: &MonitorArgs) -> Result<ExitCode> {
     };
     let roots = arguments.reader.roots();
     let (period, command) = (arguments.period, &arguments.command);
-    let mut recording = Recording::begin(&reader, &roots, &mut subject, period, command, &kept.run, &outputs)?;
+    let mut recording =
+        OngoingRecording::begin(&reader, &roots, &mut subject, period, command, &kept.run, &outputs)?;
     recording.share_if(arguments.share);
     if arguments.command.is_empty() && !arguments.quiet {
-        eprintln!("jouletree: monitoring this machine; Ctrl-C ends it");
+        writeln_stderr!("jouletree: monitoring this machine; Ctrl-C ends it");
     }
     subject.go()?;
     let status = recording.follow(&mut subject, None)?;
@@ -130,7 +131,7 @@ pub fn run(arguments: &MonitorArgs) -> Result<ExitCode> {
     drop(subject);
     let done = launch::attempted(|| {
         let recorded = recording.finish(status)?;
-        tell(arguments, &recorded.run, &settings, context, &csv)?;
+        report(arguments, &recorded.run, &settings, context, &csv)?;
         recorded.whole()
     });
     kept.end(done.is_ok());
@@ -158,7 +159,7 @@ impl MonitorArgs {
 }
 
 /// Writes the row and says what it holds.
-fn tell(
+fn report(
     arguments: &MonitorArgs,
     run: &RunFolder,
     settings: &Settings,
@@ -174,7 +175,7 @@ fn tell(
         carbon::write_side_file(path, &record).map_err(|error| complaints.push(format!("{error:#}"))).ok();
     }
     print_warnings(&warnings);
-    complaints.iter().for_each(|complaint| eprintln!("warning: {complaint}"));
+    complaints.iter().for_each(|complaint| writeln_stderr!("warning: {complaint}"));
     if !arguments.quiet {
         say(&record, path.as_deref());
     }
@@ -184,17 +185,17 @@ fn tell(
 fn say(record: &Record, csv: Option<&Path>) {
     let impact = record.impact();
     let kind = record.parts.kind().map(|kind| format!(" ({kind})")).unwrap_or_default();
-    let carbon = match (&record.context.intensity, impact.carbon_g) {
+    let carbon = match (&record.context.intensity, impact.carbon) {
         (Some(intensity), Some(grams)) => format!("{} of CO2 equivalent, {intensity}", carbon::grams(grams)),
         _ => format!("carbon unknown: {WHERE}"),
     };
-    eprintln!(
+    writeln_stderr!(
         "jouletree: {}{kind} in {:.1} s; {carbon}",
         carbon::kilowatt_hours(impact.energy.kilowatt_hours()),
         record.seconds()
     );
     if let Some(csv) = csv {
-        eprintln!("jouletree: one row added to {}", csv.display());
+        writeln_stderr!("jouletree: one row added to {}", csv.display());
     }
 }
 
@@ -206,7 +207,7 @@ fn check_folder(csv: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Where the recording is while it is needed, and afterwards if somebody wants it.
+/// Where the recording is while it is needed, and afterwards if it is to be kept.
 struct Kept {
     run: PathBuf,
     temporary: Option<PathBuf>,
@@ -224,13 +225,13 @@ impl Kept {
         Ok(Kept { run: folder.join("run"), temporary: Some(folder) })
     }
 
-    /// Removes what nobody needs any more; a recording whose row was not written is kept.
+    /// Removes what is no longer needed; a recording whose row was not written is kept.
     fn end(self, is_told: bool) {
         match self.temporary {
             Some(folder) if is_told => {
                 let _ = std::fs::remove_dir_all(folder);
             }
-            Some(_) => eprintln!("jouletree: the recording is kept in {}", self.run.display()),
+            Some(_) => writeln_stderr!("jouletree: the recording is kept in {}", self.run.display()),
             None => {}
         }
     }

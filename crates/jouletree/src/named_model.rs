@@ -87,7 +87,7 @@ fn tree_at(path: &Path) -> Result<Option<ModelTree>> {
     }
     if is("json") {
         let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        // A description is JSON, too; whoever reads it tells what is wrong with it.
+        // A description is JSON, too; its reader reports what is wrong with it.
         return Ok(serde_json::from_slice(&text).ok());
     }
     Ok(Some(read_model(path)?))
@@ -111,8 +111,8 @@ pub fn found(model: &str, choice: Choice) -> Result<Found> {
     }
     refuse(model, choice)?;
     let tree = read_model(path)?;
-    let gleaned = from_tree(&tree, model).with_context(|| model.to_owned())?;
-    Ok(Found { name: model.to_owned(), operators: gleaned.operators, warnings: gleaned.warnings })
+    let found = from_tree(&tree, model).with_context(|| model.to_owned())?;
+    Ok(Found { name: model.to_owned(), operators: found.operators, warnings: found.warnings })
 }
 
 /// Says what of a model is not known; of many remarks of that kind only the first.
@@ -121,6 +121,6 @@ pub fn print_some(warnings: &[Warning]) {
     print_warnings(shown);
     let more = warnings.len() - shown.len();
     if more > 0 {
-        eprintln!("warning: and {more} more like these; --format json lists all of them");
+        writeln_stderr!("warning: and {more} more like these; --format json lists all of them");
     }
 }

@@ -7,17 +7,16 @@ mod roots;
 mod sites;
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
+use jouletree_host::whole::PartialFile;
 use jouletree_patch::{
     Files, Level, Mode, Options, PatchError, Patched, Project, unpatched_notebook, unpatched_script,
 };
 
 use crate::cli::InspectFormat;
-use crate::partial::Partial;
 use crate::{Outcome, print};
 use sites::Listing;
 
@@ -84,7 +83,7 @@ pub enum LevelArg {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ModeArg {
-    /// Everything that names, objects, classes and arguments tell
+    /// Everything that names, objects, classes and arguments show
     Full,
     /// The statements that FECoM wraps, named as it names them
     Fecom,
@@ -215,7 +214,7 @@ fn patch_file(arguments: &PatchArgs) -> Result<()> {
         Ok(patch) => patch,
         Err(error) => bail!("{}", located(path, &error)),
     };
-    patch.notes.iter().for_each(|note| eprintln!("note: {}: {note}", path.display()));
+    patch.notes.iter().for_each(|note| writeln_stderr!("note: {}: {note}", path.display()));
     let mut listing = Listing::new(&options);
     listing.add(&name, &patch);
     if arguments.list {
@@ -226,11 +225,11 @@ fn patch_file(arguments: &PatchArgs) -> Result<()> {
     refuse_existing(&[&output, &table])?;
     // Neither is there without the other: the hooks' numbers mean nothing without their table.
     let sites = prepared(&table, listing.json()?.as_bytes(), None)?;
-    prepared(&output, &patch.applied(&source), Some(path))?.become_whole(&output)?;
-    if let Err(error) = sites.become_whole(&table) {
+    prepared(&output, &patch.applied(&source), Some(path))?.become_whole()?;
+    if let Err(error) = sites.become_whole() {
         // The error that led here is what matters.
         let _ = fs::remove_file(&output);
-        return Err(error);
+        return Err(error.into());
     }
     print(&listing.summary(&output))
 }
@@ -247,7 +246,7 @@ fn undo_file(arguments: &PatchArgs) -> Result<()> {
     }
     let output = arguments.output.clone().unwrap_or_else(|| named(path, "original"));
     refuse_existing(&[&output])?;
-    prepared(&output, &original, Some(path))?.become_whole(&output)?;
+    prepared(&output, &original, Some(path))?.become_whole()?;
     print(&format!("the original is {}\n", output.display()))
 }
 
@@ -273,9 +272,9 @@ fn refuse_existing(paths: &[&Path]) -> Result<()> {
 }
 
 /// A file that is written and not there yet, with the permissions of the original.
-fn prepared(path: &Path, content: &[u8], like: Option<&Path>) -> Result<Partial> {
-    let partial = Partial::beside(path)?;
-    partial.file().write_all(content).with_context(|| format!("{}: cannot write the file", path.display()))?;
+fn prepared(path: &Path, content: &[u8], like: Option<&Path>) -> Result<PartialFile> {
+    let partial = PartialFile::beside(path)?;
+    partial.write(content)?;
     if let Some(about) = like.and_then(|like| fs::metadata(like).ok()) {
         partial
             .file()

@@ -8,7 +8,7 @@ use jouletree_run::RunFolder;
 use crate::cli::RecordArgs;
 use crate::launch::{self, Environment};
 use crate::page::Look;
-use crate::recording::{Recording, Subject, default_output};
+use crate::recording::{OngoingRecording, Subject, default_output};
 use crate::{print_warnings, recorded};
 
 /// Runs the command.
@@ -23,14 +23,15 @@ pub fn run(arguments: &RecordArgs) -> Result<ExitCode> {
         command => Subject::command(command, &Environment::new())?,
     };
     let roots = arguments.reader.roots();
-    let mut recording = Recording::begin(&reader, &roots, &mut subject, *period, command, &output, &outputs)?;
+    let mut recording =
+        OngoingRecording::begin(&reader, &roots, &mut subject, *period, command, &output, &outputs)?;
     recording.share_if(arguments.share);
     say(arguments, || format!("recording to {}", output.display()));
     subject.go()?;
     let mut status = recording.follow(&mut subject, arguments.duration)?;
     let recorded = launch::attempted(|| {
         let recorded = recording.finish(status)?;
-        tell(arguments, &recorded.run);
+        report(arguments, &recorded.run);
         recorded.whole()
     });
     // A command outlives a recording of limited duration.
@@ -44,16 +45,16 @@ pub fn run(arguments: &RecordArgs) -> Result<ExitCode> {
 }
 
 /// Says what was recorded.
-fn tell(arguments: &RecordArgs, run: &RunFolder) {
+fn report(arguments: &RecordArgs, run: &RunFolder) {
     if let (Some(recording), false) = (&run.manifest().recording, arguments.quiet) {
-        eprint!("{}", recorded::report(recording).written(Look::of_stderr()));
-        eprintln!("kept in {}", run.path().display());
+        write_stderr!("{}", recorded::report(recording).written(Look::of_stderr()));
+        writeln_stderr!("kept in {}", run.path().display());
     }
     print_warnings(&jouletree_report::warnings(run));
 }
 
 fn say(arguments: &RecordArgs, text: impl FnOnce() -> String) {
     if !arguments.quiet {
-        eprintln!("jouletree: {}", text());
+        writeln_stderr!("jouletree: {}", text());
     }
 }

@@ -2,13 +2,14 @@
 
 use anyhow::Result;
 use jiff::Timestamp;
-use jouletree_model::{Interval, Joules, Kind, Nanos, Spread};
+use jouletree_model::{Interval, Joules, Kind, LEVEL, Nanos, Spread};
+use jouletree_report::{Trust, Whole};
 use jouletree_run::{Balance, Exit, Recording, RunError, RunFolder};
 
 use crate::cell::Cell;
 use crate::cli::{By, Format, ShowArgs};
 use crate::columns::{Columns, Keep};
-use crate::numbers::{energy_cell, kind_cell, percent, share};
+use crate::numbers::{energy_cell, kind_cell, percent, share, written};
 use crate::page::{Look, Page};
 use crate::{Outcome, colour, json, print, print_warnings, recorded_json, tables};
 
@@ -17,10 +18,16 @@ pub fn run(run: &RunFolder, recording: &Recording, arguments: &ShowArgs) -> Resu
     if arguments.by.is_some_and(|by| by != By::Device) {
         return Err(RunError::OnlyRecorded(run.path().to_owned()).into());
     }
+    let trust = Trust::of(Some(recording), &Whole::of_recording(recording));
+    let page = || {
+        let mut page = report(recording);
+        tables::trust(&mut page, &trust);
+        page
+    };
     let text = match arguments.view.format {
-        Format::Table => report(recording).written(Look::of_stdout()),
-        Format::Markdown => report(recording).written(Look::Markdown),
-        Format::Json => json::written(&recorded_json::of(recording, &run.manifest().warnings))?,
+        Format::Table => page().written(Look::of_stdout()),
+        Format::Markdown => page().written(Look::Markdown),
+        Format::Json => json::written(&recorded_json::of(recording, &trust, &run.manifest().warnings))?,
         Format::Csv => tables::csv(&recorded_json::device_rows(recording))?,
     };
     print(&text)?;
@@ -84,14 +91,14 @@ fn ended(recording: &Recording) -> String {
 
 fn devices(recording: &Recording) -> Columns {
     let header = ["device", "kind", "energy", "95 %", "power", "ours", "others", "idle", "unknown", "coverage"];
-    let table = Columns::new(&header).left(1).shorten(0, Keep::Start).parted(3, '…');
-    let table = (5..9).fold(table, |table, column| table.parted(column, '('));
+    let table = Columns::new(&header).left(1).shorten(0, Keep::Start).split_at(3, '…');
+    let table = (5..9).fold(table, |table, column| table.split_at(column, '('));
     let mut table = table.optional(&[9, 4, 8, 7, 6, 3]);
     // One form for the whole column.
     let are_even = recording.balance.iter().filter_map(Balance::spread).all(Spread::is_even);
     let bounds = |balance: &Balance| match balance.spread().filter(|_| are_even) {
         Some(spread) => spread.to_string(),
-        None => Interval { low: balance.low, high: balance.high }.to_string(),
+        None => Interval::<LEVEL> { low: balance.low, high: balance.high }.to_string(),
     };
     for balance in &recording.balance {
         let name = match &balance.domain {
@@ -105,12 +112,16 @@ fn devices(recording: &Recording) -> Columns {
         }
         let part = |part: Joules| {
             let share = share(part, balance.energy);
-            energy_cell(format!("{part} ({})", percent(share)), share, Some(balance.kind))
+            energy_cell(
+                format!("{} ({})", written(part, balance.spread()), percent(share)),
+                share,
+                Some(balance.kind),
+            )
         };
         let mut row = vec![
             name,
             kind,
-            energy_cell(balance.energy.to_string(), None, Some(balance.kind)),
+            energy_cell(written(balance.energy, balance.spread()), None, Some(balance.kind)),
             Cell::from(bounds(balance)).styled(colour::quiet()),
             (balance.energy / known(recording, balance)).to_string().into(),
         ];
@@ -133,6 +144,6 @@ fn monitor(recording: &Recording) -> String {
     let time = recording.own_time_ns.map(|time| format!("{} of processor time", Nanos(time)));
     match [energy, time].into_iter().flatten().collect::<Vec<_>>().join(", ") {
         told if told.is_empty() => String::new(),
-        told => format!("the monitor itself, among the others: {told}"),
+        told => format!("jouletree itself (counted under others): {told}"),
     }
 }

@@ -1,6 +1,7 @@
 //! Recordings as JSON and CSV; `docs/json.md` documents every field.
 
 use jouletree_model::{Device, Joules, Kind, Nanos, Warning};
+use jouletree_report::Trust;
 use jouletree_run::{Balance, Exit, HostFacts, IncidentRecord, Recording, SamplerRecord, SensorRecord};
 use serde::Serialize;
 
@@ -30,6 +31,7 @@ pub struct Everything<'a> {
     incidents: &'a [IncidentRecord],
     incidents_left_out: u64,
     remarks: &'a [String],
+    trust: &'a Trust,
     warnings: &'a [Warning],
 }
 
@@ -80,7 +82,7 @@ struct SensorRow<'a> {
 }
 
 /// All of a recording, for programs.
-pub fn of<'a>(recording: &'a Recording, warnings: &'a [Warning]) -> Everything<'a> {
+pub fn of<'a>(recording: &'a Recording, trust: &'a Trust, warnings: &'a [Warning]) -> Everything<'a> {
     let (own_j, own_kinds) = own(recording).map(|(energy, kinds)| (energy.0, kinds)).unzip();
     let seconds = |nanos: i64| Nanos(nanos).seconds();
     Everything {
@@ -105,6 +107,7 @@ pub fn of<'a>(recording: &'a Recording, warnings: &'a [Warning]) -> Everything<'
         incidents: &recording.incidents,
         incidents_left_out: recording.incidents_left_out,
         remarks: &recording.remarks,
+        trust,
         warnings,
     }
 }

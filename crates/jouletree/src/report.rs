@@ -1,18 +1,19 @@
 //! `jouletree report`: one page that shows where the joules of a run went, and figures for papers.
 
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use jouletree_account::Attribution;
+use jouletree_host::whole::{self, PartialFile};
 use jouletree_model::{Footprint, MeteredSeries, Pass, Trace};
 use jouletree_report::{FigureChoice, FigureFormat, Figures, Study, page};
 use jouletree_run::{RunFolder, read_file};
 
-use crate::partial::Partial;
 use crate::{Outcome, run};
 
 /// What every page of ours holds, by which it may be replaced.
@@ -26,7 +27,7 @@ Examples:
   jouletree report RUN -o report.html              to attach to a paper or a pull request
   jouletree report RUN1 RUN2 RUN3 -o report.html   runs of the same program: means, with whiskers of one standard deviation
   jouletree report RUN --figures paper/ --format pdf            figures in the width of a column
-  jouletree report RUN --figures paper/ --format pdf,png --layer bert/encoder/layer_0 --pass backward";
+  jouletree report RUN --figures paper/ --format pdf,png --layer bert/encoder/layer_0 --pass all";
 
 #[derive(Args)]
 pub struct ReportArgs {
@@ -46,7 +47,7 @@ pub struct ReportArgs {
     /// names
     #[arg(long, value_name = "DIR")]
     pub figures: Option<PathBuf>,
-    /// The form of the figures; several are parted by commas
+    /// The form of the figures; comma-separated
     #[arg(
         long,
         value_name = "FORMAT",
@@ -59,12 +60,30 @@ pub struct ReportArgs {
     /// A layer whose diagram is drawn, beside the root and the largest layers below it; may be given several times
     #[arg(long = "layer", value_name = "PATH", requires = "figures")]
     pub layers: Vec<String>,
-    /// The pass that diagrams show: forward, backward or optimizer; by default all of them
-    #[arg(long, value_name = "PASS", requires = "figures")]
-    pub pass: Option<Pass>,
+    /// The pass that diagrams show: forward, backward, optimizer or all
+    #[arg(long, value_name = "PASS", default_value = "forward", requires = "figures")]
+    pub pass: Passes,
     /// The layer whose moments are pointed out in power over a step; by default the largest that is a part of it
     #[arg(long, value_name = "PATH", requires = "figures")]
     pub highlight: Option<String>,
+}
+
+/// One pass or all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Passes(Option<Pass>);
+
+impl FromStr for Passes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Passes, String> {
+        match text {
+            "all" => Ok(Passes(None)),
+            one => one
+                .parse()
+                .map(|pass| Passes(Some(pass)))
+                .map_err(|_| format!("{one:?} is no pass; choose forward, backward, optimizer or all")),
+        }
+    }
 }
 
 /// The form of a figure.
@@ -100,7 +119,7 @@ pub fn run(arguments: &ReportArgs) -> Result<Outcome> {
     let study = Study::read_by(folders, arguments.attribution, rayon::current_num_threads())?;
     if let Some(output) = output {
         write(&study, &output, arguments.share)?;
-        eprintln!("jouletree: wrote {}", output.display());
+        writeln_stderr!("jouletree: wrote {}", output.display());
     }
     if let Some(folder) = &arguments.figures {
         write_figures(&study, arguments, folder)?;
@@ -125,13 +144,13 @@ pub fn write(study: &Study, output: &Path, is_shared: bool) -> Result<()> {
     }
     let text = page(study).context("the report cannot be written")?;
     let before = output.metadata().ok().map(|data| data.permissions());
-    let partial = Partial::with_mode(output, mode(output, is_shared))?;
-    partial.file().write_all(text.as_bytes()).with_context(|| format!("cannot write {}", output.display()))?;
+    let partial = PartialFile::with_mode(output, mode(output, is_shared))?;
+    partial.write(text.as_bytes())?;
     if let Some(before) = before {
         // Others who could read the page before still can.
         partial.file().set_permissions(before).with_context(|| format!("cannot write {}", output.display()))?;
     }
-    partial.become_whole(output)
+    Ok(partial.become_whole()?)
 }
 
 /// The permissions of a page: its owner's, unless it is shared or in a run folder that is.
@@ -145,12 +164,12 @@ fn mode(output: &Path, is_shared: bool) -> u32 {
 fn write_figures(study: &Study, arguments: &ReportArgs, folder: &Path) -> Result<()> {
     let choice = FigureChoice {
         layers: arguments.layers.clone(),
-        pass: arguments.pass,
+        pass: arguments.pass.0,
         highlight: arguments.highlight.clone(),
     };
     let figures = Figures::of(study, &choice)?;
     for (name, why) in &figures.missing {
-        eprintln!("jouletree: {name} is not written: {why}");
+        writeln_stderr!("jouletree: {name} is not written: {why}");
     }
     if figures.drawn.is_empty() {
         return Ok(());
@@ -161,14 +180,12 @@ fn write_figures(study: &Study, arguments: &ReportArgs, folder: &Path) -> Result
             let format = FigureFormat::from(*form);
             let file = folder.join(format!("{}.{}", figure.name, format.extension()));
             replace(&file, &figure.bytes(format)?)?;
-            eprintln!("jouletree: wrote {}", file.display());
+            writeln_stderr!("jouletree: wrote {}", file.display());
         }
     }
     Ok(())
 }
 
 fn replace(output: &Path, bytes: &[u8]) -> Result<()> {
-    let partial = Partial::beside(output)?;
-    partial.file().write_all(bytes).with_context(|| format!("cannot write {}", output.display()))?;
-    partial.become_whole(output)
+    Ok(whole::write(output, bytes)?)
 }

@@ -14,7 +14,7 @@ Examples:
   jouletree serve                                  then open http://127.0.0.1:8480/
   jouletree serve --country ITA --tariff 0.25      begins with this place and this price
   jouletree serve --port 0                         any port that is free; the first line says which
-  jouletree serve --address 0.0.0.0                for other machines, too: whoever reaches this one may ask
+  jouletree serve --address 0.0.0.0                also for other machines; all that reach this one may use it
   curl 'http://127.0.0.1:8480/estimate?gpu=A100&hours=100&provider=gcp&cloud_region=europe-west1'
       what `jouletree estimate impact --format json` says
 

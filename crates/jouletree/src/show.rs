@@ -3,8 +3,9 @@
 use anyhow::{Result, anyhow, bail};
 use jouletree_account::{Explained, Folding, Spreads, Tef, TefEntry, TensorEdge, t2e, tensor_edges};
 use jouletree_model::{Explanation, Footprint, MeteredSeries, Pass};
-use jouletree_report::{Told, explained_by, parts, stages};
-use jouletree_run::RunFolder;
+use jouletree_report::rows;
+use jouletree_report::{PowerFloor, ProgramEnergy, Trust, Whole, explained_by, parts, stages};
+use jouletree_run::{Recording, RunFolder};
 
 use crate::cli::{By, Format, PassArg, ShowArgs, ViewArgs};
 use crate::columns::Columns;
@@ -12,8 +13,10 @@ use crate::numbers::Numbers;
 use crate::page::{Look, Page};
 use crate::program;
 use crate::tree_table::tree;
-use crate::{Outcome, json, print, print_warnings, recorded, rows, run, steps, tables};
+use crate::{Outcome, json, print, print_warnings, recorded, run, steps, tables};
 
+/// More warnings are not printed again with every view.
+const FEW_WARNINGS: usize = 1;
 /// How many operations a table lists when nothing is said.
 const TABLE_ROWS: usize = 10;
 
@@ -44,8 +47,16 @@ pub fn run(arguments: &ShowArgs) -> Result<Outcome> {
         Some(_) => jouletree_report::lasting_warnings(&run),
         None => footprint.warnings,
     };
-    warnings.extend(steps::warnings(&run, arguments.view.all_steps)?);
-    print_warnings(&warnings);
+    // Who looks at one view has seen them, or can.
+    let is_one_view = arguments.by.is_some() && look(arguments.view.format).is_some();
+    if is_one_view && warnings.len() > FEW_WARNINGS {
+        writeln_stderr!("{} warnings about this run: jouletree show {}", warnings.len(), run.path().display());
+    } else {
+        print_warnings(&warnings);
+    }
+    let about_steps = steps::warnings(&run, arguments.view.all_steps)?;
+    print_warnings(&about_steps);
+    warnings.extend(about_steps);
     Ok(Outcome { warnings, strict: false })
 }
 
@@ -55,6 +66,27 @@ pub fn explained(explanations: &[Explanation]) -> String {
         return "shares are equal, as asked; --attribution auto estimates the powers of operations\n".to_owned();
     }
     explanations.iter().map(|explanation| format!("{explanation}\n")).collect()
+}
+
+/// What is shown of a run.
+pub struct Shown<'a> {
+    pub footprint: &'a Footprint,
+    pub spreads: &'a Spreads,
+    /// All joules of it.
+    pub whole: Whole,
+    /// How far it can be trusted; `None` where it is a part of something else.
+    pub trust: Option<Trust>,
+    /// Of which operations the power is known.
+    pub floor: PowerFloor,
+}
+
+impl<'a> Shown<'a> {
+    /// A footprint whose power was recorded as said.
+    pub fn of(footprint: &'a Footprint, spreads: &'a Spreads, recording: Option<&Recording>) -> Shown<'a> {
+        let whole = Whole::of(footprint, spreads);
+        let trust = Some(Trust::of(recording, &whole));
+        Shown { footprint, spreads, whole, trust, floor: PowerFloor::default() }
+    }
 }
 
 /// How a result for people looks on standard output; `None` when it is for programs.
@@ -69,37 +101,36 @@ pub fn look(format: Format) -> Option<Look> {
 /// Everything about a run that was recorded here: power, steps, layers, operations, passes, stages, windows.
 pub fn run_report(run: &RunFolder, footprint: &Footprint, power: Vec<MeteredSeries>) -> Result<Page> {
     let view = ViewArgs::default();
-    let Some(recording) = &run.manifest().recording else {
-        return Ok(report(footprint, &Spreads::default(), &view));
-    };
     let spreads = spreads(run);
-    let numbers = Numbers::of(footprint, &spreads);
+    let shown = Shown::of(footprint, &spreads, run.manifest().recording.as_ref());
+    let Some(recording) = &run.manifest().recording else { return Ok(report(&shown, &view)) };
+    let numbers = Numbers::of(footprint, &spreads, &shown.whole);
+    let spread = shown.whole.spread();
     let program = run.read_program()?;
-    let told = Told::new(&program, power);
+    let told = ProgramEnergy::new(&program, power);
     let mut page = recorded::report(recording);
+    page.title("all joules");
+    tables::head(&mut page, &numbers);
     let phases = told.phases();
     if !phases.is_empty() {
         page.title("by step");
-        page.table(program::phase_table(&phases));
+        page.table(program::phase_table(&phases, spread));
         program::process_words(&phases).into_iter().for_each(|words| page.words(words));
     }
     let parts = parts(footprint);
     if !parts.is_empty() {
         page.title("the whole run");
-        page.table(program::part_table(&parts));
-    }
-    let balances = tables::balances(footprint);
-    if !balances.is_empty() {
-        page.title("what the process tree used");
-        balances.into_iter().for_each(|words| page.words(words));
+        page.table(program::part_table(&parts, spread));
     }
     if !footprint.energies.is_empty() {
         let (tef, _) = chosen(footprint, &view);
         page.title(format!("by layer{}", program::recorded_words(&phases)));
-        page.table(tree(&t2e(&tef, &[]), &numbers, &view));
-        let ranked = ranked(&tef, &view);
+        page.table(tree(&t2e(&tef, &[]).predicted(&footprint.intervals), &numbers, &view));
+        page.title("by type of operation");
+        page.table(tables::types(&tef, TABLE_ROWS, &numbers));
+        let ranked = ranked(&tef, &view, &shown.floor);
         page.title(format!("top {} operations", ranked.len()));
-        page.table(tables::operations(&tef, &ranked, &numbers));
+        page.table(tables::operations(&tef, &ranked, &numbers, true));
         page.title("by pass");
         page.table(tables::passes(&tef, &numbers));
     }
@@ -107,13 +138,14 @@ pub fn run_report(run: &RunFolder, footprint: &Footprint, power: Vec<MeteredSeri
     let stages = stages(footprint);
     if !stages.is_empty() {
         page.title("by stage");
-        page.table(program::stage_table(&stages));
+        page.table(program::stage_table(&stages, spread));
     }
     let windows = told.windows();
     if !windows.is_empty() {
         page.title("by window");
-        page.table(program::window_table(&windows));
+        page.table(program::window_table(&windows, spread));
     }
+    shown.trust.iter().for_each(|trust| tables::trust(&mut page, trust));
     Ok(page)
 }
 
@@ -125,16 +157,28 @@ fn spreads(run: &RunFolder) -> Spreads {
 /// One view of a run as text.
 fn run_view(run: &RunFolder, footprint: &Footprint, by: By, arguments: &ViewArgs) -> Result<String> {
     let program = run.read_program()?;
-    let told = || Ok::<_, anyhow::Error>(Told::new(&program, run.read_power()?));
+    let told = || Ok::<_, anyhow::Error>(ProgramEnergy::new(&program, run.read_power()?));
+    let spread = Whole::of(footprint, &spreads(run)).spread();
     match (by, arguments.format) {
         (By::Window, Format::Json) => json::written(&told()?.windows()),
         (By::Window, Format::Csv) => tables::csv(&told()?.windows()),
-        (By::Window, format) => Ok(written(program::window_table(&told()?.windows()), format)),
+        (By::Window, format) => Ok(written(program::window_table(&told()?.windows(), spread), format)),
         (By::Phase, Format::Json) => json::written(&told()?.phases()),
         (By::Phase, Format::Csv) => tables::csv(&told()?.phases()),
-        (By::Phase, format) => Ok(written(program::phase_table(&told()?.phases()), format)),
-        _ if arguments.all_steps => view(&steps::all(run, footprint, &program)?, &spreads(run), by, arguments),
-        _ => view(footprint, &spreads(run), by, arguments),
+        (By::Phase, format) => Ok(written(program::phase_table(&told()?.phases(), spread), format)),
+        _ => {
+            let spreads = spreads(run);
+            let mut shown = Shown::of(footprint, &spreads, run.manifest().recording.as_ref());
+            if arguments.by_power {
+                shown.floor = PowerFloor::of(&run.read_power()?);
+            }
+            if !arguments.all_steps {
+                return view(&shown, by, arguments);
+            }
+            let scaled = steps::all(run, footprint, &program)?;
+            let whole = Whole::of_all_steps(footprint, &scaled, &spreads);
+            view(&Shown { footprint: &scaled, whole, ..shown }, by, arguments)
+        }
     }
 }
 
@@ -143,34 +187,39 @@ fn written(table: Columns, format: Format) -> String {
 }
 
 /// One view of a footprint as text.
-pub fn view(footprint: &Footprint, spreads: &Spreads, by: By, view: &ViewArgs) -> Result<String> {
-    let part;
-    let footprint = match &view.stage {
-        None => footprint,
-        Some(name) => {
-            part = of_stage(footprint, name)?;
-            &part
-        }
-    };
+pub fn view(shown: &Shown<'_>, by: By, view: &ViewArgs) -> Result<String> {
+    let Some(name) = &view.stage else { return whole_view(shown, by, view) };
+    let footprint = of_stage(shown.footprint, name)?;
+    let whole = Whole::of_stage(&footprint, &shown.whole, shown.spreads);
+    let (trust, floor) = (shown.trust.clone(), shown.floor.clone());
+    whole_view(&Shown { footprint: &footprint, spreads: shown.spreads, whole, trust, floor }, by, view)
+}
+
+fn whole_view(shown: &Shown<'_>, by: By, view: &ViewArgs) -> Result<String> {
+    let Shown { footprint, spreads, whole, .. } = shown;
     let (tef, edges) = chosen(footprint, view);
-    let operations = ranked(&tef, view);
-    let bounded = || t2e(&tef, &edges).bounded(spreads);
+    let operations = || rows::op_rows(footprint, spreads, whole, ranked(&tef, view, &shown.floor).into_iter());
+    let bounded = || t2e(&tef, &edges).bounded(spreads).predicted(&footprint.intervals);
     if let Some(look) = look(view.format) {
-        return Ok(page(footprint, spreads, &tef, by, view)?.written(look));
+        return Ok(page(shown, &tef, by, view)?.written(look));
     }
     match (view.format == Format::Json, by) {
-        (true, By::Layer) => json::written(&bounded()),
-        (true, By::Op) => json::written(&json::op_rows(footprint, spreads, operations.into_iter())),
+        (true, By::Layer) => {
+            json::written(&rows::TreeOfRun { tree: &bounded(), whole, trust: shown.trust.as_ref() })
+        }
+        (true, By::Op) => json::written(&operations()),
+        (true, By::Type) => json::written(&rows::type_rows(&tef, whole)),
         (true, By::Pass) => json::written(&tef.by_pass()),
-        (true, By::Device) => json::written(&json::device_rows(footprint, spreads)),
-        (true, By::Step) => json::written(&json::step_rows(footprint)),
+        (true, By::Device) => json::written(&rows::device_rows(footprint, spreads)),
+        (true, By::Step) => json::written(&rows::step_rows(footprint)),
         (true, By::Stage) => json::written(&stages(footprint)),
         (true, By::Part) => json::written(&parts(footprint)),
-        (false, By::Layer) => tables::csv(&rows::layer_rows(&bounded(), view.depth)),
-        (false, By::Op) => tables::csv(&json::op_rows(footprint, spreads, operations.into_iter())),
-        (false, By::Pass) => tables::csv(&rows::pass_rows(&tef)),
-        (false, By::Device) => tables::csv(&json::device_rows(footprint, spreads)),
-        (false, By::Step) => tables::csv(&json::step_rows(footprint)),
+        (false, By::Layer) => tables::csv(&rows::layer_rows(&bounded(), whole, view.depth)),
+        (false, By::Op) => tables::csv(&operations()),
+        (false, By::Type) => tables::csv(&rows::type_rows(&tef, whole)),
+        (false, By::Pass) => tables::csv(&rows::pass_rows(&tef, whole)),
+        (false, By::Device) => tables::csv(&rows::device_rows(footprint, spreads)),
+        (false, By::Step) => tables::csv(&rows::step_rows(footprint)),
         (false, By::Stage) => tables::csv(&stages(footprint)),
         (false, By::Part) => tables::csv(&parts(footprint)),
         (_, By::Window | By::Phase) => Err(nothing_told()),
@@ -178,12 +227,21 @@ pub fn view(footprint: &Footprint, spreads: &Spreads, by: By, view: &ViewArgs) -
 }
 
 /// One view of a footprint for people.
-fn page(footprint: &Footprint, spreads: &Spreads, tef: &Tef, by: By, view: &ViewArgs) -> Result<Page> {
-    let numbers = Numbers::of(footprint, spreads);
+fn page(shown: &Shown<'_>, tef: &Tef, by: By, view: &ViewArgs) -> Result<Page> {
+    let footprint = shown.footprint;
+    let numbers = Numbers::of(footprint, shown.spreads, &shown.whole);
     let mut page = Page::default();
+    if by != By::Part {
+        tables::head(&mut page, &numbers);
+        page.gap();
+    }
     match by {
-        By::Layer => page.table(tree(&t2e(tef, &[]), &numbers, view)),
-        By::Op => page.table(tables::operations(tef, &ranked(tef, view), &numbers)),
+        By::Layer => page.table(tree(&t2e(tef, &[]).predicted(&footprint.intervals), &numbers, view)),
+        By::Op => {
+            page.table(tables::operations(tef, &ranked(tef, view, &shown.floor), &numbers, true));
+            page.words(if view.by_power { shown.floor.words() } else { String::new() });
+        }
+        By::Type => page.table(tables::types(tef, view.top.unwrap_or(TABLE_ROWS), &numbers)),
         By::Pass => page.table(tables::passes(tef, &numbers)),
         By::Device => page.table(tables::devices(footprint, &numbers)),
         By::Step => match tables::steps(footprint, &numbers) {
@@ -197,15 +255,12 @@ fn page(footprint: &Footprint, spreads: &Spreads, tef: &Tef, by: By, view: &View
         },
         By::Part => match parts(footprint).as_slice() {
             [] => bail!(nothing_told()),
-            parts => page.table(program::part_table(parts)),
+            parts => page.table(program::part_table(parts, shown.whole.spread())),
         },
-        By::Stage => page.table(program::stage_table(&stages(footprint))),
+        By::Stage => page.table(program::stage_table(&stages(footprint), shown.whole.spread())),
         By::Window | By::Phase => bail!(nothing_told()),
     }
-    // Devices have a column for it.
-    if by != By::Device {
-        numbers.remarks().into_iter().for_each(|remark| page.words(remark));
-    }
+    shown.trust.iter().for_each(|trust| tables::trust(&mut page, trust));
     Ok(page)
 }
 
@@ -229,9 +284,12 @@ fn of_stage(footprint: &Footprint, name: &str) -> Result<Footprint> {
 }
 
 /// The whole story of a footprint, as far as it was asked for.
-pub fn report(footprint: &Footprint, spreads: &Spreads, view: &ViewArgs) -> Page {
-    let (tef, _) = chosen(footprint, view);
-    tables::report(footprint, spreads, &tef, &ranked(&tef, view), view)
+pub fn report(shown: &Shown<'_>, view: &ViewArgs) -> Page {
+    let (tef, _) = chosen(shown.footprint, view);
+    let numbers = Numbers::of(shown.footprint, shown.spreads, &shown.whole);
+    let mut page = tables::report(shown.footprint, &numbers, &tef, &ranked(&tef, view, &shown.floor), view);
+    shown.trust.iter().for_each(|trust| tables::trust(&mut page, trust));
+    page
 }
 
 /// The part of a footprint that was asked for, blocks summed if that was asked for, too.
@@ -249,8 +307,8 @@ fn chosen(footprint: &Footprint, view: &ViewArgs) -> (Tef, Vec<TensorEdge>) {
     (tef, edges)
 }
 
-fn ranked<'a>(tef: &'a Tef, view: &ViewArgs) -> Vec<&'a TefEntry> {
-    let all: Vec<&TefEntry> = if view.by_power { tef.by_power() } else { tef.entries().iter().collect() };
+fn ranked<'a>(tef: &'a Tef, view: &ViewArgs, floor: &PowerFloor) -> Vec<&'a TefEntry> {
+    let all: Vec<&TefEntry> = if view.by_power { floor.ranked(tef) } else { tef.entries().iter().collect() };
     // A program wants all of them unless it says otherwise; nobody reads a table of thousands.
     let unasked = if matches!(view.format, Format::Table | Format::Markdown) { TABLE_ROWS } else { usize::MAX };
     all.into_iter().take(view.top.unwrap_or(unasked)).collect()

@@ -2,8 +2,8 @@
 
 use anyhow::{Result, bail};
 use jouletree_account::{Tef, TefEntry};
-use jouletree_model::{Footprint, Joules, Program, Warning};
-use jouletree_report::{PhaseRow, Told};
+use jouletree_model::{Footprint, Joules, Program, Semantics, Warning};
+use jouletree_report::{PhaseRow, ProgramEnergy};
 use jouletree_run::RunFolder;
 
 use crate::numbers::Numbers;
@@ -24,7 +24,7 @@ pub fn outside(page: &mut Page, footprint: &Footprint, numbers: &Numbers<'_>) {
     }
     page.title(format!("operations outside of recorded steps: {}, not in the tables above", outside.total()));
     let ranked: Vec<&TefEntry> = outside.entries().iter().take(OUTSIDE_ROWS).collect();
-    page.table(tables::operations(&outside, &ranked, numbers));
+    page.table(tables::operations(&outside, &ranked, numbers, false));
 }
 
 /// The operations of all steps, as an estimate from those of recorded ones.
@@ -32,7 +32,7 @@ pub fn all(run: &RunFolder, footprint: &Footprint, program: &Program) -> Result<
     if !footprint.parts.is_empty() {
         return Ok(footprint.of_all_steps());
     }
-    match Told::new(program, run.read_power()?).phases().as_slice() {
+    match ProgramEnergy::new(program, run.read_power()?).phases().as_slice() {
         [] => Ok(footprint.clone()),
         [only] => Ok(footprint.scaled(only.factor.unwrap_or(1.0))),
         _ => bail!("{}: {}", run.path().display(), without_parts(run)),
@@ -45,15 +45,15 @@ pub fn warnings(run: &RunFolder, of_all_steps: bool) -> Result<Vec<Warning>> {
     let about = run.path().display().to_string();
     let mut warnings = Vec::new();
     let manifest = run.manifest();
-    let is_exact = manifest.accounting.as_ref().is_some_and(|accounting| accounting.semantics != "paper");
+    let is_exact = manifest.accounting.as_ref().is_some_and(|accounting| accounting.semantics == Semantics::Exact);
     if manifest.parts.is_empty() && is_exact && program.steps().next().is_some() {
         warnings.push(Warning::new(about.as_str(), without_parts(run)));
     }
     if of_all_steps {
-        let phases = Told::new(&program, run.read_power()?).phases();
-        let missing = phases.iter().filter(|row| row.factor.is_none() && row.energy_j > 0.0);
+        let phases = ProgramEnergy::new(&program, run.read_power()?).phases();
+        let missing = phases.iter().filter(|row| row.factor.is_none() && row.energy.0 > 0.0);
         let warning = |row: &PhaseRow| {
-            let (name, steps, energy) = (program::named(row), row.steps, Joules(row.energy_j));
+            let (name, steps, energy) = (program::named(row), row.steps, row.energy);
             let message = format!("--all-steps leaves out {name}: {steps} steps, {energy}, none recorded");
             Warning::new(about.as_str(), message)
         };

@@ -1,8 +1,9 @@
 //! Tables for people: devices, operations, passes, steps, and all of them one after the other.
 
 use anyhow::Result;
-use jouletree_account::{Spreads, Tef, TefEntry, t2e};
-use jouletree_model::{DeviceEnergy, Footprint, Joules, Nanos, PartKind, StepEnergy, in_spreadsheet};
+use jouletree_account::{Tef, TefEntry, t2e};
+use jouletree_model::{DeviceEnergy, Footprint, Joules, Nanos, Pass, StepEnergy, in_spreadsheet};
+use jouletree_report::Trust;
 use serde::Serialize;
 
 use crate::cell::Cell;
@@ -11,88 +12,74 @@ use crate::colour;
 use crate::columns::{Columns, Keep};
 use crate::numbers::{Numbers, energy_cell, error_cell, kind_cell, percent, share};
 use crate::page::Page;
-use crate::tree_table::tree;
+use crate::tree_table::{OTHERS, beside, tree};
 
 /// Paths of operations are not made shorter than this before other columns have given way.
 const OPERATION: usize = 36;
 
-/// The whole story: balance, layers, operations, passes.
-pub fn report(footprint: &Footprint, spreads: &Spreads, tef: &Tef, ranked: &[&TefEntry], view: &ViewArgs) -> Page {
-    let numbers = Numbers::of(footprint, spreads);
-    let mut page = Page::of(devices(footprint, &numbers));
-    footprint.devices.iter().filter_map(unattributed).for_each(|words| page.words(words));
+/// The whole story: where all joules are, devices, layers, operations, passes.
+pub fn report(
+    footprint: &Footprint,
+    numbers: &Numbers<'_>,
+    tef: &Tef,
+    ranked: &[&TefEntry],
+    view: &ViewArgs,
+) -> Page {
+    let mut page = Page::default();
+    head(&mut page, numbers);
+    page.gap();
+    page.table(devices(footprint, numbers));
     page.title("by layer");
-    page.table(tree(&t2e(tef, &[]), &numbers, view));
+    page.table(tree(&t2e(tef, &[]).predicted(&footprint.intervals), numbers, view));
     page.title(format!("top {} operations", ranked.len()));
-    page.table(operations(tef, ranked, &numbers));
+    page.table(operations(tef, ranked, numbers, true));
     page.title("by pass");
-    page.table(passes(tef, &numbers));
+    page.table(passes(tef, numbers));
     page
 }
 
-/// What no operation was charged with, in words.
-fn unattributed(balance: &DeviceEnergy) -> Option<String> {
-    balance.measured?;
-    let inside = balance.unattributed - balance.outside_trace;
-    Some(format!(
-        "{}: not attributed are {} while no operation ran and {} before and after the trace",
-        balance.device,
-        Joules(inside.0.max(0.0)),
-        balance.outside_trace
-    ))
+/// All joules in a sentence.
+pub fn head(page: &mut Page, numbers: &Numbers<'_>) {
+    let whole = numbers.whole;
+    let kind = whole.kind.map(|kind| format!(", {kind}")).unwrap_or_default();
+    let bounds = whole.interval.map(|interval| format!(" (95 %: {interval})")).unwrap_or_default();
+    page.words(format!("{}{kind}{bounds}: {}", numbers.text(whole.energy), whole.sentence()));
 }
 
-/// What was attributed and what not, device by device, in words.
-pub fn balances(footprint: &Footprint) -> Vec<String> {
-    let has_steps = footprint.parts.iter().any(|part| part.part.kind == PartKind::RecordedSteps);
-    let (outside, inside) = match has_steps {
-        true => ("outside of recorded steps", "within them"),
-        false => ("while operations were not recorded", "while they were"),
-    };
-    let words = footprint.devices.iter().filter_map(|balance| {
-        let measured = balance.measured.filter(|measured| measured.0 > 0.0)?;
-        let recorded = Joules((measured - balance.outside_trace).0.max(0.0));
-        if balance.attributed.0 <= 0.0 {
-            let place = if footprint.charges.is_empty() { "" } else { " within steps" };
-            return Some(format!("{}: {measured}; no operation was recorded{place}", balance.device));
-        }
-        let part = |part: Joules| format!("{part} ({})", percent(share(part, recorded)));
-        let idle = Joules((recorded - balance.attributed).0.max(0.0));
-        Some(format!(
-            "{}: {measured}, of which {} {outside} and {recorded} {inside}; of these {} went to operations and {} were used \
-             while none ran",
-            balance.device,
-            balance.outside_trace,
-            part(balance.attributed),
-            part(idle)
-        ))
-    });
-    words.collect()
+/// How far all of this can be trusted.
+pub fn trust(page: &mut Page, trust: &Trust) {
+    page.gap();
+    let line = format!("trust: {}; {}", trust.line(), trust.verdict().as_str());
+    page.words(Cell::from(line).styled(colour::of_kind(colour::quiet(), trust.kind)));
+    for caveat in &trust.caveats {
+        page.words(Cell::from(format!("- {}: {}", caveat.message, caveat.remedy)).styled(colour::quiet()));
+    }
 }
 
 /// The balance of every device.
 pub fn devices(footprint: &Footprint, numbers: &Numbers<'_>) -> Columns {
-    let header = ["device", "kind", "measured", "95 %", "attributed", "unattributed", "busy", "metered"];
-    let table = Columns::new(&header).names(0).left(1).parted(3, '…').parted(4, '(').parted(5, '(');
+    let header = ["device", "kind", "energy", numbers.level(), "attributed", "unattributed", "busy", "metered"];
+    let table = Columns::new(&header).names(0).left(1).split_at(3, '…').split_at(4, '(').split_at(5, '(');
     let mut table = table.optional(&[7, 6, 3, 5]);
     if !numbers.have_bounds() {
         table = table.without(&[3]);
     }
     for balance in &footprint.devices {
         let device = Cell::from(balance.device.to_string());
-        let Some(measured) = balance.measured else {
+        let Some(measured) = balance.total else {
             table.row(vec![device, Cell::from("no power").styled(colour::quiet())]);
             continue;
         };
         let with_share = |energy: Joules| {
             let part = share(energy, measured);
-            energy_cell(format!("{energy} ({})", percent(part)), part, balance.kind)
+            let text = numbers.on(&balance.device, energy, part).text;
+            energy_cell(format!("{text} ({})", percent(part)), part, balance.kind)
         };
         table.row(vec![
             device,
             kind_cell(balance.kind),
-            energy_cell(measured.to_string(), None, balance.kind),
-            Cell::from(numbers.bounds_on(&balance.device, measured)).styled(colour::quiet()),
+            numbers.on(&balance.device, measured, None),
+            Cell::from(numbers.bounds_of_device(&balance.device, measured)).styled(colour::quiet()),
             with_share(balance.attributed),
             with_share(balance.unattributed),
             balance.busy.to_string().into(),
@@ -102,50 +89,151 @@ pub fn devices(footprint: &Footprint, numbers: &Numbers<'_>) -> Columns {
     table
 }
 
-/// Operations in the order given.
-pub fn operations(tef: &Tef, entries: &[&TefEntry], numbers: &Numbers<'_>) -> Columns {
-    let total = tef.total();
-    let header =
-        ["operation", "type", "pass", "device", "energy", "95 %", "share", "power", "time", "count", "± own"];
-    let table = Columns::new(&header).left(2).left(3).shorten(1, Keep::Start).shorten(0, Keep::End).parted(5, '…');
-    let mut table = table.at_least(0, OPERATION).optional(&[1, 9, 8, 5, 7, 3, 2]);
+/// Operations in the order given; with what was used beside them, all joules are in the table.
+pub fn operations(tef: &Tef, entries: &[&TefEntry], numbers: &Numbers<'_>, has_others: bool) -> Columns {
+    let header = [
+        "operation",
+        "type",
+        "pass",
+        "device",
+        "energy",
+        numbers.level(),
+        "of run",
+        numbers.base(),
+        "op power",
+        "time, summed",
+        "count",
+        "± own",
+    ];
+    let table =
+        Columns::new(&header).left(2).left(3).shorten(1, Keep::Start).shorten(0, Keep::End).split_at(5, '…');
+    let mut table = table.at_least(0, OPERATION).optional(&[1, 10, 9, 5, 8, 3, 7, 6]);
     if !numbers.have_bounds() {
         table = table.without(&[5]);
     }
+    if !numbers.whole.has_base() {
+        table = table.without(&[7]);
+    }
     if entries.iter().all(|entry| entry.standard_error.is_none()) {
-        table = table.without(&[10]);
+        table = table.without(&[11]);
     }
     for entry in entries {
-        let part = share(entry.energy, total);
-        let energy = numbers.on(&entry.device, entry.energy, part);
+        let energy = numbers.on(&entry.device, entry.energy, numbers.whole.of_base(entry.energy));
+        let [run, base] = numbers.shares(entry.energy, true);
         table.row(vec![
-            Cell::from(&*entry.path),
+            Cell::from(&*entry.label()),
             Cell::from(&*entry.op_type),
             entry.pass.to_string().into(),
             entry.device.to_string().into(),
             if entry.approximate { Cell { text: format!("≈ {}", energy.text), ..energy } } else { energy },
-            Cell::from(numbers.bounds_on(&entry.device, entry.energy)).styled(colour::quiet()),
-            Cell::from(percent(part)).styled(colour::number(part)),
+            Cell::from(numbers.bounds_of_operation(entry)).styled(colour::quiet()),
+            run,
+            base,
             entry.power().map(|power| power.to_string()).unwrap_or_default().into(),
             entry.busy.to_string().into(),
             entry.count.to_string().into(),
             error_cell(entry.standard_error),
         ]);
     }
+    if has_others {
+        let shown: Joules = entries.iter().map(|entry| entry.energy).sum();
+        let more = tef.entries().len() - entries.len();
+        for (name, energy) in beside(numbers, shown) {
+            let name = if name == OTHERS && more > 0 { format!("({more} more)") } else { format!("({name})") };
+            let [run, _] = numbers.shares(energy, false);
+            table.row(vec![
+                Cell::from(name).styled(colour::quiet()),
+                Cell::default(),
+                Cell::default(),
+                Cell::default(),
+                energy_cell(numbers.text(energy), None, numbers.whole.kind),
+                Cell::from(numbers.bounds_of(energy)).styled(colour::quiet()),
+                run,
+            ]);
+        }
+    }
     table
 }
 
-/// Forward, backward, optimizer.
+/// Forward, backward, optimizer, and what was used beside them.
 pub fn passes(tef: &Tef, numbers: &Numbers<'_>) -> Columns {
-    let total = tef.total();
     let devices = tef.by_device();
-    let mut table = Columns::new(&["pass", "energy", "share", ""]).left(0).left(3);
-    for (pass, energy) in tef.by_pass().iter() {
-        let part = share(energy, total);
+    let rows = tef.by_pass();
+    let rows = rows.iter().map(|(pass, energy)| (pass.to_string(), energy));
+    let table = Columns::new(&["pass", "energy", "of run", numbers.base(), ""]);
+    sums(
+        table,
+        rows,
+        |energy| numbers.across(&devices, energy, numbers.whole.of_run(energy)),
+        tef.total(),
+        numbers,
+    )
+}
+
+/// Kinds of operations, the largest first, and what was used beside them.
+pub fn types(tef: &Tef, top: usize, numbers: &Numbers<'_>) -> Columns {
+    let header =
+        ["type", "energy", "of run", numbers.base(), "", "forward", "backward", "optimizer", "op power", "count"];
+    let mut table = Columns::new(&header).left(4).shorten(0, Keep::Start);
+    table = table.optional(&[9, 8]).optional_together(&[5, 6, 7]).optional(&[4, 3]);
+    if !numbers.whole.has_base() {
+        table = table.without(&[3]);
+    }
+    let mut shown = Joules::ZERO;
+    for kind in tef.by_type().iter().take(top) {
+        let [run, base] = numbers.shares(kind.energy, true);
+        let part = numbers.whole.of_run(kind.energy);
+        let pass = |pass: Pass| match kind.passes.get(&pass) {
+            Joules(0.0) => Cell::from("·").styled(colour::quiet()),
+            energy => numbers.text(energy).into(),
+        };
+        shown += kind.energy;
         table.row(vec![
-            pass.to_string().into(),
-            numbers.across(&devices, energy, part),
-            Cell::from(percent(part)).styled(colour::number(part)),
+            Cell::from(&*kind.op_type),
+            numbers.across(&kind.devices, kind.energy, part),
+            run,
+            base,
+            Cell::bar(part),
+            pass(Pass::Forward),
+            pass(Pass::Backward),
+            pass(Pass::Optimizer),
+            kind.power().map(|power| power.to_string()).unwrap_or_default().into(),
+            kind.count.to_string().into(),
+        ]);
+    }
+    others(table, shown, numbers)
+}
+
+/// A table of sums over operations, with what was used beside them.
+fn sums(
+    table: Columns,
+    rows: impl Iterator<Item = (String, Joules)>,
+    cell: impl Fn(Joules) -> Cell,
+    shown: Joules,
+    numbers: &Numbers<'_>,
+) -> Columns {
+    let mut table = table.left(0).left(4);
+    if !numbers.whole.has_base() {
+        table = table.without(&[3]);
+    }
+    for (name, energy) in rows {
+        let [run, base] = numbers.shares(energy, true);
+        table.row(vec![Cell::from(name), cell(energy), run, base, Cell::bar(numbers.whole.of_run(energy))]);
+    }
+    others(table, shown, numbers)
+}
+
+/// Rows for what was used beside `shown` joules of operations, in a table of name, energy, two shares and a bar.
+fn others(mut table: Columns, shown: Joules, numbers: &Numbers<'_>) -> Columns {
+    for (name, energy) in beside(numbers, shown) {
+        let [run, base] = numbers.shares(energy, false);
+        let part = numbers.whole.of_run(energy);
+        let energy = energy_cell(numbers.text(energy), part, numbers.whole.kind);
+        table.row(vec![
+            Cell::from(format!("({name})")).styled(colour::quiet()),
+            energy,
+            run,
+            base,
             Cell::bar(part),
         ]);
     }
@@ -154,7 +242,7 @@ pub fn passes(tef: &Tef, numbers: &Numbers<'_>) -> Columns {
 
 /// What the operations of each step used; `None` when the trace has no steps.
 pub fn steps(footprint: &Footprint, numbers: &Numbers<'_>) -> Option<Columns> {
-    let mut table = Columns::new(&["step", "device", "energy", "busy over threads"]).left(1);
+    let mut table = Columns::new(&["step", "device", "energy", "time in operations, summed"]).left(1);
     for StepEnergy { device, step, energy, busy } in &footprint.steps {
         let Some(DeviceEnergy { device, .. }) = footprint.devices.get(*device) else { continue };
         let busy: Nanos = *busy;

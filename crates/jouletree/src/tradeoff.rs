@@ -1,10 +1,10 @@
 //! `jouletree tradeoff`: accuracy against energy of several models, and which of them to take.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
+use jouletree_host::whole;
 use jouletree_model::{Interval, Joules, Kind};
 use jouletree_predict::tradeoff::{
     Candidate, MILLION, Standing, Tariff, best_under, cheapest_reaching, front, read_models, standings,
@@ -17,7 +17,6 @@ use crate::cli::Format;
 use crate::columns::{Columns, Keep};
 use crate::numbers::{energy_cell, kind_cell};
 use crate::page::{Look, Page};
-use crate::partial::Partial;
 use crate::show::look;
 use crate::{Outcome, json, print, tables};
 
@@ -131,7 +130,7 @@ impl TradeoffArgs {
             high_j: model.ends.map(|(_, high)| high.0),
             kind: model.kind,
             standing,
-            kwh_per_million: self.per_million_queries.then(|| million.kilowatt_hours()),
+            kwh_per_million: self.per_million_queries.then(|| million.kilowatt_hours().0),
             cost_per_million: self.tariff.map(|price| Tariff(price).cost(million)),
         }
     }
@@ -142,7 +141,7 @@ impl Choice<'_> {
         let header =
             ["model", "accuracy", "energy", "interval", "kind", "front", "kWh a million", "cost a million"];
         let mut table =
-            Columns::new(&header).shorten(0, Keep::Start).left(4).left(5).parted(3, '…').optional(&[4, 3]);
+            Columns::new(&header).shorten(0, Keep::Start).left(4).left(5).split_at(3, '…').optional(&[4, 3]);
         let is_absent =
             |column: usize, is_known: fn(&Row<'_>) -> bool| (!self.models.iter().any(is_known)).then_some(column);
         let absent = [
@@ -210,13 +209,8 @@ fn draw(models: &[Candidate], standings: &[Standing], arguments: &TradeoffArgs, 
     };
     let points: Vec<TradeoffPoint> = models.iter().zip(standings).map(point).collect();
     let Some(figure) = tradeoff(&points, arguments.budget.map(Joules), arguments.target) else { return Ok(()) };
-    let partial = Partial::beside(path)?;
-    partial
-        .file()
-        .write_all(&figure.bytes(format)?)
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    partial.become_whole(path)?;
-    eprintln!("jouletree: wrote {}", path.display());
+    whole::write(path, &figure.bytes(format)?)?;
+    writeln_stderr!("jouletree: wrote {}", path.display());
     Ok(())
 }
 

@@ -1,12 +1,12 @@
 //! `jouletree train`: a profile of this machine from calibrations and runs.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use jouletree_model::{Footprint, Kind, Pass, Warning};
+use jouletree_host::whole;
+use jouletree_model::{Footprint, Kind, Pass, Warning, Watts};
 use jouletree_predict::irene::{Level, TreePredictor};
 use jouletree_predict::profile::{
     Calibration, DeviceConstants, Profile, TrainedOn, TrainingTree, measured_passes, optimizer_per_parameter,
@@ -18,7 +18,6 @@ use crate::cell::Cell;
 use crate::cli::InspectFormat;
 use crate::columns::Columns;
 use crate::page::{Look, Page};
-use crate::partial::Partial;
 use crate::{Outcome, json, print, print_warnings};
 
 /// What `--help` shows.
@@ -76,7 +75,8 @@ struct GlueTerm {
 #[derive(Serialize)]
 struct TrainedDevice<'a> {
     device: &'a str,
-    standby_w: Option<f64>,
+    #[serde(rename = "standby_w")]
+    standby: Option<Watts>,
 }
 
 /// What runs taught, before it is put together.
@@ -104,9 +104,7 @@ pub fn run(arguments: &TrainArgs) -> Result<Outcome> {
         profile.optimizer_j_per_parameter = Some(mean);
     }
     let text = serde_json::to_vec(&profile).context("the profile cannot be written")?;
-    let partial = Partial::beside(&arguments.output)?;
-    partial.file().write_all(&text).with_context(|| format!("cannot write {}", arguments.output.display()))?;
-    partial.become_whole(&arguments.output)?;
+    whole::write(&arguments.output, &text)?;
     let mut said = Vec::new();
     lessons.warnings.retain(|warning| {
         !said.contains(warning) && {
@@ -115,10 +113,10 @@ pub fn run(arguments: &TrainArgs) -> Result<Outcome> {
         }
     });
     print(&match arguments.format {
-        InspectFormat::Table => told(&profile).written(Look::of_stdout()),
+        InspectFormat::Table => page(&profile).written(Look::of_stdout()),
         InspectFormat::Json => json::written(&Training::of(&profile, &arguments.output, &lessons.warnings))?,
     })?;
-    eprintln!("jouletree: wrote {}", arguments.output.display());
+    writeln_stderr!("jouletree: wrote {}", arguments.output.display());
     print_warnings(&lessons.warnings);
     Ok(Outcome { warnings: lessons.warnings, strict: false })
 }
@@ -175,10 +173,10 @@ impl Lessons {
         Ok(())
     }
 
-    fn meet(&mut self, device: String, standby_w: Option<f64>) {
+    fn meet(&mut self, device: String, standby: Option<Watts>) {
         match self.devices.iter_mut().find(|known| known.device == device) {
-            Some(known) => known.standby_w = known.standby_w.or(standby_w),
-            None => self.devices.push(DeviceConstants { device, standby_w }),
+            Some(known) => known.standby = known.standby.or(standby),
+            None => self.devices.push(DeviceConstants { device, standby }),
         }
     }
 }
@@ -186,7 +184,7 @@ impl Lessons {
 impl<'a> Training<'a> {
     fn of(profile: &'a Profile, output: &Path, warnings: &'a [Warning]) -> Training<'a> {
         let device =
-            |device: &'a DeviceConstants| TrainedDevice { device: &device.device, standby_w: device.standby_w };
+            |device: &'a DeviceConstants| TrainedDevice { device: &device.device, standby: device.standby };
         let pass = |(pass, predictor): (&Pass, &TreePredictor)| TrainedPass {
             pass: *pass,
             primitives_error: predictor.left_out_error(Level::Leaf),
@@ -218,7 +216,7 @@ fn root_class(footprint: &Footprint) -> Option<String> {
     Some(op.op_type.to_string())
 }
 
-fn told(profile: &Profile) -> Page {
+fn page(profile: &Profile) -> Page {
     let mut page = Page::default();
     let mut table = Columns::new(&["model", "batch", "sequence", "pass", "primitives", "modules", "from", "run"]);
     table = table.names(0).left(3).left(6).names(7);
@@ -238,13 +236,13 @@ fn told(profile: &Profile) -> Page {
     page.table(table);
     for (pass, predictor) in &profile.passes {
         let errors = [("primitives", Level::Leaf), ("modules", Level::Module), ("models", Level::Model)];
-        let told = errors.iter().filter_map(|(name, level)| {
+        let levels = errors.iter().filter_map(|(name, level)| {
             Some(format!("{name} {:.1} %", 100.0 * predictor.left_out_error(*level)?))
         });
-        let told: Vec<String> = told.collect();
-        if !told.is_empty() {
+        let levels: Vec<String> = levels.collect();
+        if !levels.is_empty() {
             page.title(format!("{pass} pass: mean error of what was left out of the fit"));
-            page.words(told.join(", "));
+            page.words(levels.join(", "));
         }
         page.title(format!("glue of the {pass} pass"));
         let mut glue = Columns::new(&["for each", "energy"]).left(0);
@@ -260,7 +258,7 @@ fn told(profile: &Profile) -> Page {
         }
     }
     for device in &profile.devices {
-        if let Some(watts) = device.standby_w {
+        if let Some(Watts(watts)) = device.standby {
             page.words(format!("{}: {watts:.3} W at standby", device.device));
         }
     }

@@ -1,6 +1,6 @@
 //! Tests whose subject is timing, on machines that others use, too.
 //!
-//! A bound of some milliseconds holds on a machine that wakes threads in time, and tells nothing on one that does not.
+//! A bound of some milliseconds holds on a machine that wakes threads in time, and says nothing on one that does not.
 //! [`punctually`] knows the difference: beside the test it watches how late a sleeping thread of each processor is woken.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// How long the machine may keep a thread waiting before the timing of others tells nothing.
+/// How long the machine may keep a thread waiting before the timing of others says nothing.
 const LATE: Duration = Duration::from_millis(25);
 
 /// How often a test is tried at most.
@@ -23,7 +23,7 @@ const TRIES: usize = 5;
 const QUIET: Duration = Duration::from_millis(500);
 const LOOKS: usize = 40;
 
-/// Runs a test, and again if it fails while the machine was seen to be late. A failure on a punctual machine stands.
+/// Runs a test, and again if it fails while the machine was seen to be late. A failure on a punctual machine counts.
 pub fn punctually(test: impl Fn()) {
     for _ in 1..TRIES {
         let watch = Watch::begin();

@@ -1,5 +1,5 @@
 //! Measured trees that this repository makes itself, in both published layouts: three small models whose primitives
-//! follow a law of power to the digit and whose modules add a known glue. They stand in for data that may not be copied.
+//! follow a law of power to the digit and whose modules add a known glue. They replace data that may not be copied.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -15,11 +15,11 @@ pub fn workspace() -> PathBuf {
 pub fn programs() -> Option<PathBuf> {
     let found = Command::new("python3").arg(workspace().join("tools/prometheus.py")).output();
     let found = found.unwrap_or_else(|error| panic!("python3 does not start: {error}"));
-    let told = String::from_utf8_lossy(&found.stdout).trim().to_owned();
+    let printed = String::from_utf8_lossy(&found.stdout).trim().to_owned();
     match found.status.code() {
-        Some(0) => Some(PathBuf::from(told)),
+        Some(0) => Some(PathBuf::from(printed)),
         Some(69) => {
-            println!("skipped: {told}");
+            println!("skipped: {printed}");
             None
         }
         _ => panic!("tools/prometheus.py failed: {}", String::from_utf8_lossy(&found.stderr)),
@@ -37,13 +37,13 @@ pub fn complaints(programs: &Path, page: &str) -> String {
         .expect("promtool starts");
     child.stdin.take().expect("a pipe").write_all(page.as_bytes()).expect("promtool reads");
     let ended = child.wait_with_output().expect("promtool ends");
-    let told = [ended.stdout, ended.stderr].concat();
-    let told = String::from_utf8_lossy(&told).into_owned();
-    assert_eq!(ended.status.success(), told.is_empty(), "{told}");
-    told
+    let printed = [ended.stdout, ended.stderr].concat();
+    let printed = String::from_utf8_lossy(&printed).into_owned();
+    assert_eq!(ended.status.success(), printed.is_empty(), "{printed}");
+    printed
 }
 
-/// The body of what is answered to a GET; an error where nobody answers.
+/// The body of what is answered to a GET; an error where no server answers.
 pub fn get(address: SocketAddr, path: &str, accept: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(Duration::from_secs(20)))?;
@@ -95,7 +95,7 @@ pub fn dashboard_queries() -> Vec<String> {
         let query = target["expr"].as_str().expect("a query");
         let query = query.replace("$__rate_interval", "1m").replace("$__range", "1h");
         let query = query.replace("$job", ".*").replace("$instance", ".*");
-        assert!(!query.contains('$'), "{query}: a variable that nobody fills in");
+        assert!(!query.contains('$'), "{query}: a variable without a value");
         query
     });
     queries.collect()

@@ -1,4 +1,4 @@
-"""Python runs this at its start under ``jouletree run``. It begins the recording of this process, and then gives way to
+"""Python runs this at its start under ``jouletree run``. It begins the recording of this process, and then loads
 the sitecustomize that would have run without it."""
 
 # Whatever Python the program starts, however old, reads this file: nothing here may be new to it.
@@ -34,7 +34,7 @@ def _too_old():
         with open(os.path.join(folder, "warnings.txt"), "w") as file:
             file.write("Python %s is older than 3.9: power is recorded, but no operations, steps or calls\n" % (version,))
     except (OSError, IOError):
-        # Another process has said it, or there is no room to.
+        # Another process has said it, or the disk is full.
         pass
 
 

@@ -26,7 +26,7 @@ class Work:
         self.calls_of_burst = 1
         self.readings: list[Reading] = []
 
-    def told(self, path: str) -> dict[str, Any]:
+    def described(self, path: str) -> dict[str, Any]:
         """What was measured, as the file has it, for the node itself or for one that is like it."""
         joules = [reading.joules for reading in self.readings]
         machines = [reading.machine for reading in self.readings if reading.machine is not None]
@@ -62,9 +62,9 @@ class Study:
                 self.works[node.path] = works.setdefault(node.likeness, Work(node))
         self.different = list(works.values())
 
-    def told(self) -> dict[str, Any]:
-        nodes = [work.told(path) for path, work in self.works.items() if work.readings]
-        tree = {"nodes": [node.told() for node in self.nodes if node.path], "edges": []}
+    def described(self) -> dict[str, Any]:
+        nodes = [work.described(path) for path, work in self.works.items() if work.readings]
+        tree = {"nodes": [node.described() for node in self.nodes if node.path], "edges": []}
         subject = self.subject
         size = {"model": subject.name, "batch": subject.batch, "sequence": subject.sequence}
         return {**size, "tree": tree, "nodes": nodes}
@@ -144,7 +144,7 @@ def write(studies: list[Study], plan: dict[str, Any], framework: str, standby: S
         },
         "standby": standby.devices,
         "kind": max(kinds & set(order) or {"estimated"}, key=order.index),
-        "trees": [study.told() for study in studies],
+        "trees": [study.described() for study in studies],
         "warnings": warnings,
     }
     partial = plan["output"] + ".partial"
@@ -166,7 +166,7 @@ def say(text: str) -> None:
 
 
 def progress(text: str) -> None:
-    """Shows how far it is, where somebody looks."""
+    """Shows how far it is, on a terminal."""
     if sys.stderr.isatty():
         print(f"\r\033[K{text[:100]}", end="", file=sys.stderr, flush=True)
 

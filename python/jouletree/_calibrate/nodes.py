@@ -18,7 +18,7 @@ _PRIMITIVE_MODULES = {
     "Linear", "Conv1D", "Conv2d", "Embedding", "LayerNorm", "Dropout", "ReLU", "Sigmoid", "Tanh", "Softmax",
     "GELU", "GELUActivation", "NewGELUActivation", "FastGELUActivation", "MaxPool2d", "AdaptiveAvgPool2d",
 }  # fmt: skip
-#: Operations that are primitives where no module stands for them.
+#: Operations that are primitives where no module covers them.
 _PRIMITIVE_OPERATIONS = {
     "aten::mm", "aten::bmm", "aten::addmm", "aten::_softmax", "aten::softmax", "aten::gelu", "aten::relu", "aten::tanh",
     "aten::sigmoid", "aten::native_layer_norm", "aten::embedding", "aten::convolution",
@@ -41,7 +41,7 @@ class Node:
         #: What is equal in nodes that take the same energy.
         self.likeness: tuple[Any, ...] = ()
 
-    def told(self) -> dict[str, Any]:
+    def described(self) -> dict[str, Any]:
         """The node as a model tree writes it."""
         row: dict[str, Any] = {"path": self.path, "type": self.kind, "name": self.path, "pass": "forward"}
         if self.is_module:
@@ -109,7 +109,7 @@ class Sight(TorchDispatchMode):
             node = frame.node
             node.outputs = _shapes(result)
             weights = tuple(tuple(parameter.shape) for parameter in module.parameters())
-            node.likeness = (node.kind, _told(node.inputs), _told(node.outputs), weights, tuple(frame.inside))
+            node.likeness = (node.kind, _shapes_key(node.inputs), _shapes_key(node.outputs), weights, tuple(frame.inside))
             # Nothing is computed by dropout at inference.
             node.is_measured = node.kind not in ("Dropout", "Identity", "ModuleList")
             if self._frames:
@@ -126,7 +126,7 @@ class Sight(TorchDispatchMode):
             node = Node(self._free(frame.node.path, kind), kind, False, lambda: func(*args, **kwargs))
             node.inputs, node.outputs = _shapes((args, kwargs)), _shapes(result)
             node.is_measured = kind in _PRIMITIVE_OPERATIONS or "scaled_dot_product" in kind
-            node.likeness = (kind, _told(node.inputs), _told(node.outputs))
+            node.likeness = (kind, _shapes_key(node.inputs), _shapes_key(node.outputs))
             frame.inside.append(node.likeness)
             self._nodes[node.path] = node
         return result
@@ -157,5 +157,5 @@ def _shapes(value: Any) -> list[dict[str, Any]]:
     return []
 
 
-def _told(shapes: list[dict[str, Any]]) -> tuple[Any, ...]:
+def _shapes_key(shapes: list[dict[str, Any]]) -> tuple[Any, ...]:
     return tuple((shape["type"], *shape["dims"]) for shape in shapes)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: How long calls are made between two looks at the clock.
 _BURST_S = 0.01
-#: Stretches of standby that the machine's power is told from.
+#: Stretches of standby that the machine's power is measured in.
 _STRETCHES = 5
 
 

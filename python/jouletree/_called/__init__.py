@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def begin(session: Session, libraries: str, command: str) -> None:
-    """Has this process's calls of `libraries`, parted by commas, recorded; `command` is jouletree itself."""
+    """Has this process's calls of `libraries`, separated by commas, recorded; `command` is jouletree itself."""
     from .. import calls
     from .importer import Patcher, install
     from .recorder import CallRecorder

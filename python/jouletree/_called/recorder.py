@@ -90,7 +90,7 @@ CallRecorder._made.__code__ = CallRecorder._made.__code__.replace(co_filename="<
 
 
 def _rested() -> tuple[str, str]:
-    """Waits until the machine is at rest; for how many nanoseconds, and why it is not, if it is not."""
+    """Waits until the machine is stable; for how many nanoseconds, and why it is not, if it is not."""
     begin = time.monotonic_ns()
     recorder = guarded(_recorder.find)
     answer = None if recorder is None else guarded(recorder.rest)

@@ -1,4 +1,4 @@
-"""How large arguments and results are, as far as that can be told at once: nothing is copied, read or pickled."""
+"""How large arguments and results are, as far as that is known at once: nothing is copied, read or pickled."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 #: So many values are looked at, and so deep; a list of a million numbers is not walked through.
 _MOST = 64
 _DEEPEST = 3
-#: So many shapes are told.
+#: So many shapes are kept.
 _TOLD = 8
 
 
@@ -19,7 +19,7 @@ class Size:
     __slots__ = ("bytes", "shapes", "_left")
 
     def __init__(self) -> None:
-        #: ``None`` while nothing was seen that tells its size.
+        #: ``None`` while nothing was seen that shows its size.
         self.bytes: Optional[int] = None
         self.shapes: list[str] = []
         self._left = _MOST

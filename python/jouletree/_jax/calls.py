@@ -105,7 +105,7 @@ class Calls:
 
 
 def phase_of(name: str) -> str:
-    """What a function does, by its name: nothing else tells."""
+    """What a function does, by its name: nothing else shows it."""
     words = name.lower()
     if "train" in words:
         return "train"

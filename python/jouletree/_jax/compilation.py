@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from .._session import Session
     from .steps import Steps
 
-#: What JAX tells of, and what it is called here.
+#: What JAX reports, and what it is called here.
 _EVENTS = {
     "/jax/core/compile/jaxpr_trace_duration": "trace",
     "/jax/core/compile/jaxpr_to_mlir_module_duration": "lower",
     "/jax/core/compile/backend_compile_duration": "compile",
 }
-#: JAX tells of a span a little after its end.
+#: JAX reports a span a little after its end.
 _LATE_NS = 50_000
 
 

@@ -40,7 +40,7 @@ class Window:
         internals.start_trace = jax.profiler.start_trace = self._giving_way()
 
     def open(self) -> None:
-        """Begins to record operations, if nobody else does."""
+        """Begins to record operations, if nothing else does."""
         if self.is_open or self._yielded:
             return
         began = time.time_ns()

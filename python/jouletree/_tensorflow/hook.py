@@ -17,7 +17,7 @@ def make_hook_class(tensorflow: Any, sessions_of: Any) -> type:
         """A hook for tf.estimator and ``MonitoredSession`` whose steps are recorded.
 
         Under ``jouletree run`` steps are found without it; with it every run of the session is one, whatever its graph
-        looks like, and of the phase that is given (``train``, ``evaluate``, ``predict``) if the graph does not tell.
+        looks like, and of the phase that is given (``train``, ``evaluate``, ``predict``) if the graph does not show it.
         Operations of the chosen steps are recorded as TensorFlow's own run metadata. Without ``jouletree run`` it does
         nothing.
         """

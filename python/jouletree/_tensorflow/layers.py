@@ -31,7 +31,7 @@ def _givers(layer: Any) -> list[Any]:
 
 
 def _add(layer: Any, above: str, nodes: list[dict[str, Any]], seen: dict[int, Any]) -> None:
-    # A layer that is used twice is told where it is first.
+    # A layer that is used twice is listed where it is first.
     if id(layer) in seen:
         return
     seen[id(layer)] = layer

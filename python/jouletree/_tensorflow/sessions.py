@@ -31,7 +31,7 @@ _MOST = 8
 
 
 class _Kept:
-    """Stands in for a ``RunMetadata``: keeps the bytes that it is given."""
+    """Replaces a ``RunMetadata``: keeps the bytes that it is given."""
 
     data = b""
 

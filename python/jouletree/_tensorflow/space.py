@@ -27,7 +27,7 @@ def first_operation(path: str, since: int) -> Optional[int]:
     with open(path, "rb") as file:
         space = xplane_pb2.XSpace.FromString(file.read())
     base = next(filter(None, map(_base, space.planes)), None)
-    # Before its first run XLA compiles a function, and old versions do not tell when its instructions began.
+    # Before its first run XLA compiles a function, and old versions do not record when its instructions began.
     modules = any(_has(plane.stat_metadata, "Hlo Proto") for plane in space.planes)
     if base is None or (modules and not any(_has(plane.stat_metadata, "hlo_op") for plane in space.planes)):
         return None

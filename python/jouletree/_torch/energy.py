@@ -1,8 +1,11 @@
-"""The energy of a training as its trainer's callbacks log it: joules so far, from windows that others measure."""
+"""The energy of a training as its trainer's callbacks log it: joules so far, from windows.
+
+Outside of ``jouletree run`` the first window starts a recorder of this process.
+"""
 
 from __future__ import annotations
 
-from .._session import current, guarded
+from .._session import guarded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,7 +15,7 @@ if TYPE_CHECKING:
 class Tally:
     """Adds up the energy of training, leaving out what happens while it is paused, such as an evaluation.
 
-    Nothing is added up where nobody measures.
+    Nothing is added up without a recorder.
     """
 
     def __init__(self, name: str) -> None:
@@ -26,7 +29,7 @@ class Tally:
 
     def resume(self) -> None:
         """Adds from now on."""
-        if self._window is None and current() is not None:
+        if self._window is None:
             self._window = guarded(_begin, self._name)
 
     def pause(self) -> None:
@@ -49,7 +52,7 @@ class Tally:
         self._marks[name] = (self.joules, self.steps, self.samples)
 
     def since(self, name: str) -> dict[str, float]:
-        """Joules by step and by sample since a mark, which is set anew; empty where nobody measures."""
+        """Joules by step and by sample since a mark, which is set anew; empty without a recorder."""
         joules, steps, samples = self._marks.get(name, (0.0, 0, 0))
         self.mark(name)
         if self._kind is None or self.steps == steps:
@@ -61,7 +64,7 @@ class Tally:
         return self.named(figures)
 
     def used_since(self, name: str, figure: str) -> dict[str, float]:
-        """Joules since a mark, which is set anew, as a figure of this name; empty where nobody measures."""
+        """Joules since a mark, which is set anew, as a figure of this name; empty without a recorder."""
         joules, steps, _ = self._marks.get(name, (0.0, 0, 0))
         self.mark(name)
         if self._kind is None or self.steps == steps:
@@ -72,14 +75,6 @@ class Tally:
         """The figures under names that say when they are no measurement."""
         ending = "_estimated" if self._kind == "estimated" else ""
         return {name + ending: value for name, value in figures.items()}
-
-
-def warn_outside(name: str) -> None:
-    """Says that a class is of no use outside of ``jouletree run``."""
-    if current() is None:
-        import warnings
-
-        warnings.warn(f"{name} does nothing outside of `jouletree run`", stacklevel=4)
 
 
 def _begin(name: str) -> Any:

@@ -1,9 +1,9 @@
 """What modules are called: the names that the program gave them, from the model that holds them downwards.
 
 A program with one model reads as its author wrote it: ``bert/encoder/layer.0/attention``, and what the model itself
-does between its modules stands under its class, ``BertForMaskedLM``. In a program with several models (a generator and
+does between its modules is under its class, ``BertForMaskedLM``. In a program with several models (a generator and
 a discriminator) each name begins with its model's, so that they stay apart: ``Generator/main.0``. A model is called by
-its class; where that says nothing (``Sequential``) or is taken, by the variable that holds it, if that can be told.
+its class; where that says nothing (``Sequential``) or is taken, by the variable that holds it, if that is known.
 
 What holds what is learnt when modules are put into each other. So a part that is called alone, as in Lightning's
 ``training_step``, still has its whole name, and it is known how many models there are before the first one runs.
@@ -31,7 +31,7 @@ _WRAPPERS = {
 
 
 class Entry:
-    """A module that is known: `path` as in traces, `span` as torch's profiler is told."""
+    """A module that is known: `path` as in traces, `span` as torch's profiler names it."""
 
     __slots__ = ("is_model", "kind", "module", "path", "qualified", "root", "span")
 
@@ -52,7 +52,7 @@ class Names:
 
     def __init__(self, is_compiling: Callable[[], bool]) -> None:
         self._is_compiling = is_compiling
-        #: By identity; whoever looks here makes sure that the module is still the same one.
+        #: By identity; callers make sure that the module is still the same one.
         self.entries: dict[int, Entry] = {}
         self._holders: dict[int, tuple[Any, Any, str]] = {}
         self._models: dict[int, Any] = {}
@@ -85,7 +85,7 @@ class Names:
             return entry
         model = self._model_of(module)
         if caller is not None and self._known(model) is None and model is not caller.root.module():
-            # Made on the fly, or kept where torch does not see it: it belongs to whoever calls it.
+            # Made on the fly, or kept where torch does not see it: it belongs to its caller.
             self._index(model, f"{caller.qualified}.{type(model).__name__}", caller.root)
         else:
             self._index(model)
@@ -207,7 +207,7 @@ class Names:
 
 
 def _gone() -> None:
-    """Stands for a module that is not there."""
+    """Represents a module that is not there."""
 
 
 def path_of(qualified: str) -> str:

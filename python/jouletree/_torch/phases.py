@@ -1,4 +1,4 @@
-"""Which phase the calls of models belong to, told by those who know: trainers and generation."""
+"""Which phase the calls of models belong to, as trainers and generation report it."""
 
 from __future__ import annotations
 

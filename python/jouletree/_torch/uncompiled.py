@@ -19,7 +19,7 @@ def leave_alone(torch: Any) -> None:
     frames = torch._C._dynamo.eval_frame
     skip = getattr(frames, "skip_code", None)
     if skip is None:
-        # Newer versions tell what is to become of a function from what is to become of those that it calls.
+        # Newer versions derive what is to become of a function from what is to become of those that it calls.
         action = frames._FrameAction
         strategy = frames._FrameExecStrategy(action.SKIP, action.DEFAULT)
 

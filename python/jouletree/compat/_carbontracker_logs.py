@@ -1,4 +1,4 @@
-"""What CarbonTracker tells, on the console and in two files of a folder, in the form that its parser reads."""
+"""What CarbonTracker prints, on the console and in two files of a folder, in the form that its parser reads."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ class Logs:
         """Writes a line of the log."""
         self._write(self._notes, message)
 
-    def tell(self, message: str) -> None:
+    def say(self, message: str) -> None:
         """Says something on the console, and writes it to the file of what was said."""
         if self._talks:
             print(f"CarbonTracker: {message}", flush=True)
         self._write(self._output, f"CarbonTracker: {message}")
 
     def components(self, reading: Reading) -> None:
-        """Tells once what is measured."""
+        """Says once what is measured."""
         if self._components or not reading.rows:
             return
         self._components = list(_by_component(reading))
-        told = "The following components were found:"
+        found = "The following components were found:"
         for name, rows in _by_component(reading).items():
             # The parser takes a full stop for the end of the list.
             devices = ", ".join(row["device"].rpartition("/")[2].replace(".", "-") for row in rows)
-            told += f" {name.upper()} with device(s) {devices}."
-        self.note(told)
-        self.tell(told)
+            found += f" {name.upper()} with device(s) {devices}."
+        self.note(found)
+        self.say(found)
 
     def epoch(self, number: int, reading: Reading, of_process: bool) -> None:
         """Writes what an epoch took."""
@@ -67,7 +67,7 @@ class Logs:
             self.note(f"Average power usage (W) for {name}: {watts}")
 
     def conditions(self, answer: dict[str, Any]) -> None:
-        """Writes once by what consumption is multiplied, which nobody knows before the command has said it."""
+        """Writes once by what consumption is multiplied, which is not known before the command has said it."""
         if not self._has_conditions:
             self._has_conditions = True
             pue = answer["row"].get("pue")
@@ -82,9 +82,9 @@ class Logs:
             str(intensity[name]) for name in ("zone", "year", "source") if intensity.get(name) is not None
         )
         grams = f"{intensity['g_per_kwh']:.2f} gCO2eq/kWh"
-        told = f"Average carbon intensity during training was {grams} at detected location: {place}"
-        self.note(told)
-        self.tell(told)
+        intensity = f"Average carbon intensity during training was {grams} at detected location: {place}"
+        self.note(intensity)
+        self.say(intensity)
 
     def consumption(
         self,
@@ -97,7 +97,7 @@ class Logs:
         precision: int,
         warm_up: int = 0,
     ) -> None:
-        """Tells a prediction, with how many epochs warmed up and are no example for the rest, or what was used."""
+        """Prints a prediction, with how many epochs warmed up and are no example for the rest, or what was used."""
         lines = [title, f"\tTime:\t{_hours(seconds, 0)}", f"\tEnergy:\t{kwh:.{precision}f} kWh"]
         if interval is not None:
             lines.append(
@@ -109,7 +109,7 @@ class Logs:
         if equivalents is not None:
             lines.append("\tThis is equivalent to:")
             lines += [f"\t{amount:.{precision}f} {unit}" for amount, unit in equivalents]
-        self.tell("\n" + "\n".join(lines))
+        self.say("\n" + "\n".join(lines))
 
     def _begin_files(self, folder: str, prefix: str) -> None:
         import random

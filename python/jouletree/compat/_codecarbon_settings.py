@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
-#: What the command is told, if the caller gave it.
+#: What the command receives, if the caller gave it.
 _OF_THE_COMMAND = (
     "cloud_provider",
     "cloud_region",
@@ -33,7 +33,7 @@ _OF_THE_COMMAND = (
     "wue",
 )
 
-#: Where output goes, with what holds if nobody says it.
+#: Where output goes, with the default.
 _OUTPUT: dict[str, Any] = {
     "output_dir": ".",
     "output_file": "emissions.csv",
@@ -67,7 +67,7 @@ _REFUSED = {
 }
 _REFUSED_METHODS = {"api", "boamps", "logfire", "prometheus"}
 
-#: What stands for something else, or is not needed: there is no sampling here, no log and no lock, and memory is a
+#: What replaces something else, or is not needed: there is no sampling here, no log and no lock, and memory is a
 #: device of its own.
 _OTHERS = {
     "allow_multiple_runs",
@@ -86,14 +86,14 @@ _OTHERS = {
 
 
 class Settings:
-    """What a tracker was told to do."""
+    """What a tracker was asked to do."""
 
     def __init__(self, who: str, given: dict[str, Any]) -> None:
-        _tell(who, given)
+        _warn_about(who, given)
         given = _by_todays_names(given)
         if given.get("tracking_mode") not in (None, "machine", "process"):
             warn_once(f"tracking_mode of {who} is 'machine' or 'process', and not {given.pop('tracking_mode')!r}")
-        #: What the command is told.
+        #: What the command receives.
         self.of_command = {name: _plain(given[name]) for name in _OF_THE_COMMAND if given.get(name) is not None}
         output = _output(given)
         methods = _methods(output)
@@ -107,7 +107,7 @@ class Settings:
             self._mode = "append"
         self._file = os.path.join(folder, os.fspath(output["output_file"]))
         self._experiment = str(output["experiment_name"])
-        #: What the user's own code wants to be told: objects with CodeCarbon's methods ``out``, ``task_out``, ``exit``.
+        #: What the user's own code is notified with: objects with CodeCarbon's methods ``out``, ``task_out``, ``exit``.
         self.handlers = list(given.get("output_handlers") or ())
         if "logger" in methods and given.get("logging_logger") is not None:
             self.handlers.append(given["logging_logger"])
@@ -138,8 +138,8 @@ def _target(format_: str, path: str, mode: str) -> dict[str, Any]:
     return {"format": format_, "path": path, "mode": mode, "by_settings": True}
 
 
-def _tell(who: str, given: dict[str, Any]) -> None:
-    """Tells of arguments that nobody knows, and of those that do nothing."""
+def _warn_about(who: str, given: dict[str, Any]) -> None:
+    """Warns about unknown arguments, and of those that do nothing."""
     known = {*_OF_THE_COMMAND, *_OUTPUT, *_REFUSED, *_OTHERS}
     unknown_arguments(who, (name for name in given if name not in known))
     for name, why in _REFUSED.items():
@@ -177,7 +177,7 @@ def _output(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _files() -> list[dict[str, str]]:
-    """CodeCarbon's configuration files, the weaker first. One that cannot be read is told of by the command."""
+    """CodeCarbon's configuration files, the weaker first. One that cannot be read causes a warning of the command."""
     paths = [os.path.join(folder, ".codecarbon.config") for folder in (os.path.expanduser("~"), os.curdir)]
     present = [path for path in paths if os.path.isfile(path)]
     if not present:

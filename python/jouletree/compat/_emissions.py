@@ -1,6 +1,6 @@
 """Questions to ``jouletree emissions``, which knows carbon, configuration and files: one JSON object each way.
 
-A question that fails costs the answer and never the program; why is told once.
+A question that fails costs the answer and never the program; the reason is shown once.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def ask(
     about: Optional[dict[str, str]] = None,
     **more: Any,
 ) -> Optional[dict[str, Any]]:
-    """What a reading means in carbon, and files that tell it; ``None`` where that cannot be known.
+    """What a reading means in carbon, and files with it; ``None`` where that cannot be known.
 
-    `about` says more about the run. A row that cannot be written is told to the user; the answer comes all the same.
+    `about` says more about the run. A row that cannot be written causes a warning; the answer comes all the same.
     """
     request = {
         "version": _VERSION,

@@ -65,7 +65,7 @@ class EmissionsData:
 
     @classmethod
     def of_row(cls, row: dict[str, Any]) -> EmissionsData:
-        """The data that the command tells of a run."""
+        """The data that the command returns for a run."""
         values: dict[str, Any] = {field.name: row.get(field.name) for field in fields(cls)}
         return cls(**values)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ._meter import Reading
 
-#: Where NVIDIA's driver tells of its devices: no folder, no device.
+#: Where NVIDIA's driver lists its devices: no folder, no device.
 _NVIDIA = "/proc/driver/nvidia/gpus"
 
 
@@ -96,22 +96,22 @@ def sample(reading: Reading, before: Optional[Reading]) -> dict[str, Any]:
                 _joules(before, part, of_process) if before is not None else 0.0
             )
             watts[f"{part} {which}"] = joules / seconds if seconds > 0 else 0.0
-    told: dict[str, Any] = {"timestamp": reading.end_ns * 1e-9}
+    sample: dict[str, Any] = {"timestamp": reading.end_ns * 1e-9}
     if any(not is_gpu(row) for row in reading.counted()):
-        told["rapl_power_draw_absolute"] = watts["processor absolute"]
-        told["rapl_estimated_attributable_power_draw"] = watts["processor ours"]
+        sample["rapl_power_draw_absolute"] = watts["processor absolute"]
+        sample["rapl_estimated_attributable_power_draw"] = watts["processor ours"]
     if any(is_gpu(row) for row in reading.counted()) or not os.path.isdir(_NVIDIA):
-        told["nvidia_draw_absolute"] = watts["gpu absolute"]
-        told["nvidia_estimated_attributable_power_draw"] = watts["gpu ours"]
+        sample["nvidia_draw_absolute"] = watts["gpu absolute"]
+        sample["nvidia_estimated_attributable_power_draw"] = watts["gpu ours"]
     if not os.path.isdir(_NVIDIA):
-        told["average_gpu_estimated_utilization_absolute"] = 0.0
-        told["average_gpu_estimated_utilization_relative"] = 0.0
-    told["cpu_time_seconds"] = {str(pid): times for pid, times in processes.items()}
-    told["process_ids"] = list(processes)
+        sample["average_gpu_estimated_utilization_absolute"] = 0.0
+        sample["average_gpu_estimated_utilization_relative"] = 0.0
+    sample["cpu_time_seconds"] = {str(pid): times for pid, times in processes.items()}
+    sample["process_ids"] = list(processes)
     load = os.getloadavg()
-    told["cpu_count_adjusted_average_load"] = [each / (os.cpu_count() or 1) for each in load]
-    told.update(_memory(processes))
-    return told
+    sample["cpu_count_adjusted_average_load"] = [each / (os.cpu_count() or 1) for each in load]
+    sample.update(_memory(processes))
+    return sample
 
 
 def _joules(reading: Reading, part: str, of_process: bool) -> float:
@@ -139,7 +139,7 @@ def _processes() -> dict[int, dict[str, float]]:
 
 def _tree(root: int) -> set[int]:
     """A process and its descendants. Only theirs is looked at: while the program computes, each file that is read waits
-    for the interpreter, and a machine may run thousands of processes. Kernels that do not tell children tell the root."""
+    for the interpreter, and a machine may run thousands of processes. Kernels that do not list children give the root."""
     found, open_ = {root}, [root]
     while open_:
         threads = f"/proc/{open_.pop()}/task"
@@ -155,7 +155,7 @@ def _tree(root: int) -> set[int]:
 
 
 def _memory(processes: dict[int, dict[str, float]]) -> dict[str, float]:
-    """Bytes that these processes hold, and their part of what is in use; nothing where nobody tells."""
+    """Bytes that these processes hold, and their part of what is in use; nothing where unknown."""
     page, held = os.sysconf("SC_PAGE_SIZE"), 0
     try:
         with open("/proc/meminfo", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""How busy the machine is, as the system tells it: CodeCarbon's columns beside energy."""
+"""How busy the machine is, as the system reports it: CodeCarbon's columns beside energy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _GIB = 1 << 30
 
 
 class Look:
-    """What the machine had done, and how much of its memory was in use, at a time. What nobody tells is ``None``."""
+    """What the machine had done, and how much of its memory was in use, at a time. What is unknown is ``None``."""
 
     def __init__(self) -> None:
         self.busy, self.idle = _ticks()
@@ -19,13 +19,13 @@ class Look:
     def since(self, before: Look) -> dict[str, Optional[float]]:
         """How busy it was from `before` until now, in percent; of memory, the mean of both ends."""
         busy, idle = self.busy - before.busy, self.idle - before.idle
-        told: dict[str, Optional[float]] = {"cpu_percent": None, "ram_percent": None, "ram_gb": None}
+        columns: dict[str, Optional[float]] = {"cpu_percent": None, "ram_percent": None, "ram_gb": None}
         if busy + idle > 0:
-            told["cpu_percent"] = 100.0 * busy / (busy + idle)
+            columns["cpu_percent"] = 100.0 * busy / (busy + idle)
         if self.total > 0 and before.total > 0:
             used = (self.used + before.used) / 2
-            told["ram_percent"], told["ram_gb"] = 100.0 * used / self.total, used / _GIB
-        return told
+            columns["ram_percent"], columns["ram_gb"] = 100.0 * used / self.total, used / _GIB
+        return columns
 
 
 def _ticks() -> tuple[int, int]:

@@ -1,7 +1,7 @@
-"""What devices use while a tracker runs, as the recorder tells it (docs/windows.md).
+"""What devices use while a tracker runs, as the recorder reports it (docs/windows.md).
 
 A meter may be read while it runs, and may pause: what it has seen is the sum of the pieces. There is no thread; the
-recorder counts, and is asked when somebody wants to know.
+recorder counts, and is asked when a value is needed.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ class Reading:
         return parts or self.rows
 
     def joules(self, of_process: bool) -> float:
-        """All energy of all devices, or what this process and its descendants used of it; NaN where nobody measured."""
+        """All energy of all devices, or what this process and its descendants used of it; NaN without a recorder."""
         if not self.rows:
             return math.nan
         return math.fsum(joules_of(row, of_process) for row in self.counted())
 
 
 def joules_of(row: dict[str, Any], of_process: bool) -> float:
-    """The energy of one device, or the process's part of it: a GPU that does not tell who uses it works for us."""
+    """The energy of one device, or the process's part of it: a GPU whose driver does not report its users works for us."""
     if not of_process:
         return float(row["energy_j"])
     return float(row["ours_j"]) + (float(row["unknown_j"]) if is_gpu(row) else 0.0)
@@ -149,7 +149,7 @@ class Meter:
         if recorder is not None:
             try:
                 self._number = recorder.open(start_ns)
-            except Exception:  # noqa: BLE001 -- the piece is missing, which is told with the reading
+            except Exception:  # noqa: BLE001 -- the piece is missing, which is noted with the reading
                 self._recorder = None
 
     def _cut(self, goes_on: bool) -> None:
@@ -165,7 +165,7 @@ class Meter:
             if recorder is not None:
                 try:
                     recorder.close(number, end_ns)
-                except Exception:  # noqa: BLE001 -- the piece is missing, which is told with the reading
+                except Exception:  # noqa: BLE001 -- the piece is missing, which is noted with the reading
                     recorder = None
             if goes_on:
                 self._open(self._recorder, end_ns, ended)

@@ -1,4 +1,4 @@
-"""What stand-ins tell their user: each thing once, at the line of the user's program that led to it, and never as an
+"""Warnings of the replacements: each once, at the line of the user's program that led to it, and never as an
 error."""
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     F = TypeVar("F", bound=Callable[..., Any])
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_told: set[str] = set()
+_warned: set[str] = set()
 
 
 def warn(message: str) -> None:
-    """Tells the user something, unless warnings are errors: then it is better not said."""
+    """Warns the user, unless warnings are errors: then it is silent."""
     import warnings
 
     try:
@@ -29,24 +29,24 @@ def warn(message: str) -> None:
 
 def warn_once(message: str) -> None:
     """The same, once for each message."""
-    if message not in _told:
-        _told.add(message)
+    if message not in _warned:
+        _warned.add(message)
         warn(message)
 
 
 def unknown_arguments(what: str, names: Iterable[str]) -> None:
-    """Tells that arguments are not known, each once."""
+    """Warns that arguments are not known, each once."""
     for name in names:
         warn_once(f"{what} knows no argument {name!r}; it is ignored")
 
 
 def without_effect(what: str, name: str, why: str) -> None:
-    """Tells that an argument changes nothing here."""
+    """Warns that an argument changes nothing here."""
     warn_once(f"{name} of {what} has no effect here: {why}")
 
 
 def harmless(method: F) -> F:
-    """A method that cannot stop the user's program: what goes wrong in it is told, and it returns ``None``."""
+    """A method that cannot stop the user's program: what goes wrong in it causes a warning, and it returns ``None``."""
 
     @functools.wraps(method)
     def guarded(*arguments: Any, **named: Any) -> Any:

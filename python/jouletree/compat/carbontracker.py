@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["CarbonTracker"]
 
 _KWH = 3.6e6
-#: So many epochs tell those that warm up from the others. Who asked for a prediction before gets a better one then.
+#: So many epochs separate those that warm up from the others. A prediction made earlier is improved then.
 _ENOUGH = 4
 _SIMULATED = ("sim_cpu", "sim_cpu_tdp", "sim_cpu_util", "sim_gpu", "sim_gpu_watts", "sim_gpu_util")
 
@@ -99,7 +99,7 @@ class CarbonTracker:
 
     @harmless
     def epoch_end(self) -> None:
-        """Ends an epoch. When enough of them are known, it tells what the training will take."""
+        """Ends an epoch. When enough of them are known, it predicts what the training will take."""
         epoch, self._epoch = self._epoch, None
         if self.deleted or epoch is None or epoch.foreign:
             return
@@ -113,7 +113,7 @@ class CarbonTracker:
             # Not CarbonTracker's words, so that its parser takes the prediction that was asked for.
             self._predict(f"Predicted consumption for {self.epochs} epoch(s), now from {_ENOUGH}:")
         if self.epoch_counter == self.monitor_epochs:
-            self._tell_actual()
+            self._print_actual()
             self._end()
 
     @harmless
@@ -127,7 +127,7 @@ class CarbonTracker:
             self.epoch_counter -= 1
         self._logs.note(f"Training was interrupted before all {self.monitor_epochs} epochs were monitored.")
         if self._done:
-            self._tell_actual()
+            self._print_actual()
         self._end()
 
     @harmless
@@ -167,7 +167,7 @@ class CarbonTracker:
         from . import _emissions
 
         if self._total is None or not self._total.rows:
-            warn_once("nothing was measured, so CarbonTracker has nothing to tell")
+            warn_once("nothing was measured, so CarbonTracker has nothing to report")
             return None
         settings: dict[str, Any] = {"tracking_mode": "process" if self._of_process else "machine"}
         if self._token is not None:
@@ -196,16 +196,16 @@ class CarbonTracker:
             int(prediction.get("warm_up_epochs") or 0),
         )
 
-    def _tell_actual(self) -> None:
+    def _print_actual(self) -> None:
         answer = self._ask(predicting=False)
         if answer is None:
             return
         self._logs.intensity(answer)
-        told = "Actual consumption:"
+        used = "Actual consumption:"
         if self.epochs_before_pred != 0:
-            told = f"Actual consumption for {self.epoch_counter} epoch(s):"
+            used = f"Actual consumption for {self.epoch_counter} epoch(s):"
         self._logs.consumption(
-            told,
+            used,
             math.fsum(epoch["duration_s"] for epoch in self._done),
             answer["energy_kwh"],
             self._bounds(answer, answer["energy_j"], answer["energy_j"]),
@@ -235,23 +235,23 @@ class CarbonTracker:
         """Asks the user whether to go on."""
         import sys
 
-        self._logs.tell("Continue training (y/n)?")
+        self._logs.say("Continue training (y/n)?")
         while True:
             try:
                 answer = input().strip().lower()
             except (EOFError, OSError):
-                warn_once("stop_and_confirm has nobody to ask, so the training goes on")
+                warn_once("stop_and_confirm has no terminal to ask, so the training goes on")
                 return
             if answer == "y":
-                self._logs.tell("Continuing...")
+                self._logs.say("Continuing...")
                 return
             if answer == "n":
                 self._logs.note("Session ended by user.")
-                self._logs.tell("Quitting...")
+                self._logs.say("Quitting...")
                 self._end()
                 sys.exit(0)
-            self._logs.tell("Input not recognized. Try again (y/n):")
+            self._logs.say("Input not recognized. Try again (y/n):")
 
     def _end(self) -> None:
-        self._logs.tell("Finished monitoring.")
+        self._logs.say("Finished monitoring.")
         self.deleted = True

@@ -30,18 +30,18 @@ _params: dict[str, Any] = dict(_DEFAULTS)
 
 
 def set_params(**params: Any) -> None:
-    """What trackers take that are told nothing else, until this program ends."""
+    """What trackers take that are given nothing else, until this program ends."""
     _params.clear()
     _params.update({**_DEFAULTS, **{name: value for name, value in params.items() if name in _DEFAULTS}})
 
 
 def get_params() -> dict[str, Any]:
-    """What trackers take that are told nothing else."""
+    """What trackers take that are given nothing else."""
     return dict(_params)
 
 
 class Tracker:
-    """Tells how much energy a program takes, and what that emits."""
+    """Measures how much energy a program takes, and what that emits."""
 
     #: What they are before the constructor has come to them, which it may not.
     project_name: Any = None

@@ -1,7 +1,7 @@
 """experiment-impact-tracker with jouletree's energy: ``from jouletree.compat.impact_tracker import ImpactTracker``.
 
 Samples go to ``impacttracker/data.json`` below the folder of logs, an object in each line under the original's names. A
-sample tells the mean power since the one before it, so that adding power times time gives all of the energy.
+sample has the mean power since the one before it, so that adding power times time gives all of the energy.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class ImpactTracker:
             return
         self._meter = Meter()
         self._meter.resume()
-        # Whoever reads the samples counts the first from here.
+        # Readers of the samples count the first from here.
         self.initial_info["experiment_start"] = datetime.datetime.now()
         self._files.write_info(self.initial_info)
         self._last: Optional[Reading] = None

@@ -1,4 +1,4 @@
-//! The functions that tell what a GPU does and for whom.
+//! The functions that report what a GPU does and for whom.
 
 use std::ffi::{c_uint, c_ulonglong};
 

@@ -30,7 +30,7 @@ pub struct CallEnergy {
     pub duration: Nanos,
     /// How large its input was, in bytes.
     pub input_bytes: Option<u64>,
-    /// What it used beyond idling; `None` where no sample tells.
+    /// What it used beyond idling; `None` where no sample shows it.
     pub net: Option<Joules>,
     /// What its tail used beyond idling.
     pub tail: Option<Joules>,
@@ -128,7 +128,7 @@ pub enum Against {
     Size,
 }
 
-/// Which functions are held against something, parted as in the study: at a second, and at a mebibyte.
+/// Which functions are compared, grouped as in the study: at a second, and at a mebibyte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
     /// All of them.

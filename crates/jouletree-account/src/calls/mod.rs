@@ -1,7 +1,7 @@
 //! The energy of single calls: what a call used beyond idling, what its tail used after it, what calls inside calls used,
 //! and the statistics by which calls of many runs are compared.
 //!
-//! The exact rule ([`Meter`]) reads cumulative energy at the call's own times. [`fecom`] repeats the rule of the FECoM
+//! The exact rule ([`CallMeter`]) reads cumulative energy at the call's own times. [`fecom`] repeats the rule of the FECoM
 //! study for comparison with its numbers, faults included.
 
 pub mod compare;
@@ -21,7 +21,7 @@ mod wilcoxon;
 
 pub use hypothesis::{Correlation, TestError, pearson};
 pub use nesting::{Nested, nested};
-pub use net::{Baseline, BelowResolution, Meter, NetEnergy, NetRule};
+pub use net::{Baseline, BelowResolution, CallMeter, NetEnergy, NetRule};
 pub use quiet::{occupied, quiet};
 pub use sampled::{resampled, series_of};
 pub use shapiro::{Normality, shapiro_wilk};

@@ -26,7 +26,7 @@ pub struct Nested {
 }
 
 /// What a call's place in time and in other calls is.
-pub type Place = (TimeRange, Option<usize>);
+pub type CallPosition = (TimeRange, Option<usize>);
 
 /// Something that happens to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,9 +35,9 @@ enum Change {
     Begins,
 }
 
-/// The energy of calls, given as their times and the index of the call around each, which stands before it. A parent that
-/// does not stand before its child is none.
-pub fn nested(series: &EnergySeries, calls: &[Place]) -> Nested {
+/// The energy of calls, given as their times and the index of the call around each, which precedes it. A parent that
+/// does not precede its child is none.
+pub fn nested(series: &EnergySeries, calls: &[CallPosition]) -> Nested {
     let index = EnergyIndex::from(series);
     let mut changes: Vec<(Nanos, Change, usize)> = Vec::with_capacity(2 * calls.len());
     for (call, (range, _)) in calls.iter().enumerate().filter(|(_, (range, _))| !range.is_empty()) {
@@ -79,7 +79,7 @@ pub fn nested(series: &EnergySeries, calls: &[Place]) -> Nested {
 
 /// The state of all calls at an instant.
 struct Sweep<'a> {
-    calls: &'a [Place],
+    calls: &'a [CallPosition],
     is_running: Vec<bool>,
     /// How many calls run inside each, however deep.
     inside: Vec<usize>,
@@ -93,7 +93,7 @@ struct Sweep<'a> {
 }
 
 impl<'a> Sweep<'a> {
-    fn new(calls: &'a [Place]) -> Sweep<'a> {
+    fn new(calls: &'a [CallPosition]) -> Sweep<'a> {
         let count = calls.len();
         Sweep {
             calls,
@@ -231,7 +231,7 @@ mod tests {
         ) {
             let mut calls = calls;
             calls.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let calls: Vec<Place> = calls.iter().enumerate().map(|(call, (start, length, parent, is_inside))| {
+            let calls: Vec<CallPosition> = calls.iter().enumerate().map(|(call, (start, length, parent, is_inside))| {
                 let parent = (*is_inside && call > 0).then(|| usize::from(*parent) % call.max(1));
                 (range(*start, start + length), parent)
             }).collect();

@@ -5,9 +5,9 @@
 //! counter that counts in steps of *q* adds q/√12 at each end.
 //!
 //! **Edges** are no matter of chance: a reading that a window's edge cuts is shared out by time, though what it is over the
-//! baseline may all belong to the call. What of it was left outside is told beside the standard error.
+//! baseline may all belong to the call. What of it was left outside is reported beside the standard error.
 //!
-//! The **resolution** is the least net energy that tells something: 1.96 standard errors and the edges.
+//! The **resolution** is the least net energy that is significant: 1.96 standard errors and the edges.
 
 use jouletree_model::{DeviceClass, EnergySeries, Joules, Nanos, TimeRange, Watts};
 
@@ -18,7 +18,7 @@ use crate::EnergyIndex;
 /// The ends of a 95 % interval, in standard errors.
 const NINETY_FIVE: f64 = 1.96;
 
-/// How a call's energy is told from that of idling.
+/// How a call's energy is distinguished from that of idling.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NetRule {
     /// How much quiet time the baseline is learnt from.
@@ -67,13 +67,13 @@ pub struct NetEnergy {
     pub standard_error: Option<Joules>,
     /// What readings that the edges cut are over the baseline and may belong to the call, though it was left outside.
     pub edges: Option<Joules>,
-    /// Why `net` tells nothing, if it does.
+    /// Why `net` is not significant, if so.
     pub below: Option<BelowResolution>,
     /// What stays up after the call.
     pub tail: Option<Tail>,
 }
 
-/// Why a net energy tells nothing.
+/// Why a net energy is not significant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BelowResolution {
     /// The call was over before the counter changed or a reading was taken.
@@ -84,7 +84,7 @@ pub enum BelowResolution {
 
 /// A device's energy, made ready to be asked about calls.
 #[derive(Debug, Clone)]
-pub struct Meter<'a> {
+pub struct CallMeter<'a> {
     series: &'a EnergySeries,
     index: EnergyIndex,
     rule: NetRule,
@@ -122,20 +122,20 @@ impl NetEnergy {
         (net.0.abs() < resolution.0).then_some(BelowResolution::WithinNoise)
     }
 
-    /// The least net energy that would have told something: `net` is right to so much in 95 of 100 cases.
+    /// The least net energy that would have been significant: `net` is right to so much in 95 of 100 cases.
     pub fn resolution(&self) -> Option<Joules> {
         let (error, edges) = self.standard_error.zip(self.edges)?;
         Some(Joules(NINETY_FIVE * error.0 + edges.0))
     }
 }
 
-impl<'a> Meter<'a> {
+impl<'a> CallMeter<'a> {
     /// Makes a series ready.
-    pub fn new(series: &'a EnergySeries, rule: NetRule) -> Meter<'a> {
-        Meter { series, index: EnergyIndex::from(series), rule }
+    pub fn new(series: &'a EnergySeries, rule: NetRule) -> CallMeter<'a> {
+        CallMeter { series, index: EnergyIndex::from(series), rule }
     }
 
-    /// The rule by which it tells energy from idling.
+    /// The rule by which it separates energy from idling.
     pub fn rule(&self) -> &NetRule {
         &self.rule
     }
@@ -185,7 +185,7 @@ impl<'a> Meter<'a> {
         self.index.spans_meeting(stretch).iter().any(|span| is_inside(&span.range))
     }
 
-    /// How many points of the series are in the window; one at its very end tells all that was used before.
+    /// How many points of the series are in the window; one at its very end includes all that was used before.
     fn readings_in(&self, window: TimeRange) -> usize {
         self.index.spans_meeting(window).iter().filter(|span| span.range.end <= window.end).count()
     }

@@ -54,7 +54,7 @@ fn rule() -> NetRule {
 #[test]
 fn a_window_between_readings_is_exact() {
     let series = readings(&CALL, 0.5, 80.0, up_and_down());
-    let net = Meter::new(&series, rule()).net(range(30.0, 40.0), &[range(10.0, 30.0)], None);
+    let net = CallMeter::new(&series, rule()).net(range(30.0, 40.0), &[range(10.0, 30.0)], None);
     let baseline = net.baseline.unwrap();
     assert_eq!((net.readings, baseline.blocks, baseline.known), (20, 40, at(20.0)));
     assert!((net.gross.0 - 1100.0).abs() < 1e-6 && (baseline.power.0 - 10.0).abs() < 1e-6, "{net:?}");
@@ -73,7 +73,7 @@ fn the_baseline_ends_with_the_last_whole_reading() {
     let pieces = [(30.2, 10.0), (40.0, 110.0), (80.0, 10.0)];
     let series = readings(&pieces, 0.5, 80.0, || 0.0);
     let baseline =
-        Meter::new(&series, rule()).net(range(30.2, 40.0), &[range(10.2, 30.2)], None).baseline.unwrap();
+        CallMeter::new(&series, rule()).net(range(30.2, 40.0), &[range(10.2, 30.2)], None).baseline.unwrap();
     assert_eq!((baseline.blocks, baseline.known), (39, at(19.5)));
     assert!((baseline.power.0 - 10.0).abs() < 1e-9 && baseline.deviation.0 < 1e-6, "{baseline:?}");
 }
@@ -81,7 +81,7 @@ fn the_baseline_ends_with_the_last_whole_reading() {
 #[test]
 fn the_tail_is_what_stays_up() {
     let series = readings(&CALL, 0.5, 80.0, up_and_down());
-    let meter = Meter::new(&series, rule());
+    let meter = CallMeter::new(&series, rule());
     let tail = meter.net(range(30.0, 40.0), &[range(10.0, 30.0)], None).tail.unwrap();
     // The mean of the time ahead is over 10 W + 2 W + noise until 43.5 s, when half a second of 30 W is left.
     assert_eq!((tail.range, tail.is_cut), (range(40.0, 44.0), false));
@@ -99,7 +99,7 @@ fn the_tail_is_what_stays_up() {
 fn the_next_call_does_not_learn_idling_from_a_tail() {
     let pieces = [(30.0, 10.0), (40.0, 110.0), (44.0, 30.0), (50.0, 10.0), (55.0, 110.0), (80.0, 10.0)];
     let series = readings(&pieces, 0.5, 80.0, up_and_down());
-    let meter = Meter::new(&series, rule());
+    let meter = CallMeter::new(&series, rule());
     let busy = [range(30.0, 40.0), range(50.0, 55.0)];
     let occupied = crate::calls::occupied(&meter, &busy, &[], Nanos(0));
     assert_eq!(occupied, [range(30.0, 44.0), range(50.0, 55.0)]);
@@ -112,7 +112,7 @@ fn the_next_call_does_not_learn_idling_from_a_tail() {
 #[test]
 fn what_is_below_resolution_is_told_and_not_zero() {
     let series = readings(&CALL, 0.5, 80.0, up_and_down());
-    let meter = Meter::new(&series, rule());
+    let meter = CallMeter::new(&series, rule());
     let quiet = [range(10.0, 30.0)];
     // Shorter than a reading, though the power is high.
     let short = meter.net(range(32.1, 32.3), &quiet, None);
@@ -124,14 +124,14 @@ fn what_is_below_resolution_is_told_and_not_zero() {
     assert!(idle.net.unwrap().0.abs() < idle.resolution().unwrap().0);
     // A step of the counter that is larger than what was used.
     let coarse = NetRule { step: Joules(4000.0), ..rule() };
-    let coarse = Meter::new(&series, coarse).net(range(30.0, 40.0), &quiet, None);
+    let coarse = CallMeter::new(&series, coarse).net(range(30.0, 40.0), &quiet, None);
     assert_eq!(coarse.below, Some(BelowResolution::WithinNoise));
 }
 
 #[test]
 fn without_quiet_time_there_is_gross_and_no_net() {
     let series = readings(&CALL, 0.5, 80.0, up_and_down());
-    let meter = Meter::new(&series, rule());
+    let meter = CallMeter::new(&series, rule());
     for quiet in [&[][..], &[range(28.0, 30.0)], &[range(100.0, 120.0)]] {
         let net = meter.net(range(30.0, 40.0), quiet, None);
         assert_eq!((net.baseline, net.net, net.standard_error, net.tail), (None, None, None, None));
@@ -145,7 +145,7 @@ fn without_quiet_time_there_is_gross_and_no_net() {
 #[test]
 fn readings_far_denser_than_blocks_are_put_together() {
     let series = readings(&CALL, 0.004, 80.0, || 0.0);
-    let net = Meter::new(&series, rule()).net(range(30.0, 40.0), &[range(10.0, 30.0)], None);
+    let net = CallMeter::new(&series, rule()).net(range(30.0, 40.0), &[range(10.0, 30.0)], None);
     let baseline = net.baseline.unwrap();
     assert!((40..=45).contains(&baseline.blocks), "{baseline:?}");
     assert!((net.net.unwrap().0 - 1000.0).abs() < 1e-6, "{net:?}");
@@ -167,7 +167,7 @@ fn intervals_hold_the_truth() {
         // The sum of four uniform numbers is nearly normal.
         let series = readings(&pieces, 0.5, 80.0, || 0.4 * ((0..4).map(|_| random()).sum::<f64>() - 2.0));
         let quiet = [range(start - 20.0, start)];
-        let net = Meter::new(&series, rule()).net(range(start, start + length), &quiet, None);
+        let net = CallMeter::new(&series, rule()).net(range(start, start + length), &quiet, None);
         let off = net.net.unwrap().0 - (watts - 10.0) * length;
         inside += usize::from(off.abs() <= net.resolution().unwrap().0);
     }
@@ -179,7 +179,7 @@ proptest! {
     #[test]
     fn gross_energy_is_additive(cuts in proptest::collection::vec(0.0..80.0_f64, 1..20)) {
         let series = readings(&CALL, 0.5, 80.0, up_and_down());
-        let meter = Meter::new(&series, rule());
+        let meter = CallMeter::new(&series, rule());
         let mut cuts = cuts;
         cuts.extend([0.0, 80.0]);
         cuts.sort_by(f64::total_cmp);

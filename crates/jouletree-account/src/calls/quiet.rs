@@ -2,7 +2,7 @@
 
 use jouletree_model::{Nanos, TimeRange};
 
-use super::net::Meter;
+use super::net::CallMeter;
 
 /// The last stretches before `before` that lie in none of `busy`, latest first, together no longer than `length`.
 /// `busy` is in order and does not overlap.
@@ -30,7 +30,7 @@ pub fn quiet(busy: &[TimeRange], since: Nanos, before: Nanos, length: Nanos) -> 
 /// When calls, given as `busy` stretches in order, and the tails after them have their device, or the program is `active`
 /// between calls, in order as well; `since` is when the power is first known. Each tail is compared with the level of the
 /// time that is left before it.
-pub fn occupied(meter: &Meter<'_>, busy: &[TimeRange], active: &[TimeRange], since: Nanos) -> Vec<TimeRange> {
+pub fn occupied(meter: &CallMeter<'_>, busy: &[TimeRange], active: &[TimeRange], since: Nanos) -> Vec<TimeRange> {
     let mut occupied: Vec<TimeRange> = Vec::with_capacity(busy.len() + active.len());
     let mut active = active.iter().copied().peekable();
     for (number, range) in busy.iter().enumerate() {
@@ -42,7 +42,7 @@ pub fn occupied(meter: &Meter<'_>, busy: &[TimeRange], active: &[TimeRange], sin
         let tail = meter.net(*range, &free, next).tail;
         let end = tail.map_or(range.end, |tail| tail.range.end);
         match occupied.last_mut() {
-            // A gap without a whole reading tells nothing of idling, and there may be a million of them.
+            // A gap without a whole reading says nothing about idling, and there may be a million of them.
             Some(last)
                 if range.start <= last.end
                     || !meter.has_reading(TimeRange { start: last.end, end: range.start }) =>
@@ -90,7 +90,7 @@ mod tests {
     fn gaps_without_a_reading_are_no_quiet_time() {
         let mut series = EnergySeries::default();
         (0..100).for_each(|n| series.push(Nanos(n * 100), Joules(n as f64), false).unwrap());
-        let meter = Meter::new(&series, NetRule::for_class(DeviceClass::Cpu));
+        let meter = CallMeter::new(&series, NetRule::for_class(DeviceClass::Cpu));
         // A thousand short calls, a reading apart from two more.
         let many = (0..1000).map(|n| range(2000 + 3 * n, 2002 + 3 * n));
         let busy: Vec<TimeRange> = many.chain([range(5201, 5210), range(5290, 5299)]).collect();
@@ -101,7 +101,7 @@ mod tests {
     fn what_the_program_does_between_calls_is_no_quiet_time() {
         let mut series = EnergySeries::default();
         (0..100).for_each(|n| series.push(Nanos(n * 100), Joules(n as f64), false).unwrap());
-        let meter = Meter::new(&series, NetRule::for_class(DeviceClass::Cpu));
+        let meter = CallMeter::new(&series, NetRule::for_class(DeviceClass::Cpu));
         let busy = [range(2000, 3000), range(5000, 6000)];
         let active = [range(0, 1000), range(1500, 2500), range(4000, 4500), range(5500, 7000)];
         let all = occupied(&meter, &busy, &active, Nanos(0));

@@ -7,7 +7,7 @@ use jouletree_model::{
 
 use crate::EnergyIndex;
 
-/// The energy over time that samples tell. A sample covers the time since the one before it: `perf` prints what was used
+/// The energy over time from samples. A sample covers the time since the one before it: `perf` prints what was used
 /// since, and `nvidia-smi` a mean of the past. The first one covers one nominal interval.
 pub fn series_of(sampled: &SampledPower) -> Result<EnergySeries, SeriesError> {
     let mut series = EnergySeries::default();
@@ -87,16 +87,16 @@ mod tests {
 
     #[test]
     fn there_and_back_is_the_same() {
-        let told = sampled(SampleUnit::Watts, &[10.0, 14.0, 3.0]);
-        assert_eq!(resampled(&told.device, &series_of(&told).unwrap(), HALF), told);
-        assert_eq!(resampled(&told.device, &EnergySeries::default(), HALF).samples, []);
+        let given = sampled(SampleUnit::Watts, &[10.0, 14.0, 3.0]);
+        assert_eq!(resampled(&given.device, &series_of(&given).unwrap(), HALF), given);
+        assert_eq!(resampled(&given.device, &EnergySeries::default(), HALF).samples, []);
     }
 
     #[test]
     fn time_that_stands_still_is_refused() {
-        let mut told = sampled(SampleUnit::Joules, &[1.0, 2.0]);
-        told.samples[1].time = told.samples[0].time;
-        assert!(matches!(series_of(&told), Err(SeriesError::Time(_))));
+        let mut given = sampled(SampleUnit::Joules, &[1.0, 2.0]);
+        given.samples[1].time = given.samples[0].time;
+        assert!(matches!(series_of(&given), Err(SeriesError::Time(_))));
         assert!(matches!(series_of(&sampled(SampleUnit::Joules, &[-1.0])), Err(SeriesError::Falls(_))));
     }
 }

@@ -17,7 +17,7 @@ pub struct Normality {
 
 /// The approximations hold up to here.
 const MOST: usize = 5000;
-/// A probability that cannot be told from nothing.
+/// A probability that cannot be distinguished from zero.
 const TINY: f64 = 1e-99;
 
 /// Royston's polynomials, the constant first: the two largest weights in 1/√n …

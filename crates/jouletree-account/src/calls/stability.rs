@@ -1,5 +1,5 @@
-//! Whether the machine is at rest, so that what a call uses can be told from what others left behind. Decisions only: who
-//! reads the sensors and who waits is somebody else.
+//! Whether the machine is stable, so that what a call uses can be separated from what earlier work left behind. Decisions
+//! only: reading sensors and waiting happen elsewhere.
 
 use jouletree_model::{Device, DeviceClass, Nanos, Watts};
 
@@ -65,11 +65,11 @@ pub struct Trace<'a> {
     pub celsius: &'a [f64],
     /// Its power, oldest first, one value for each equal interval.
     pub power: &'a [Watts],
-    /// The level it idles at; `None` where nobody measured it.
+    /// The level it idles at; `None` where it was not measured.
     pub idle: Option<Watts>,
 }
 
-/// Why the machine is not at rest.
+/// Why the machine is not stable.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Unstable {
     /// Too little is known.
@@ -118,7 +118,7 @@ pub enum Unstable {
     },
 }
 
-/// What the sensors tell.
+/// The state of the sensors.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Steadiness {
     /// What is wrong with temperatures.
@@ -233,7 +233,7 @@ pub enum Decision {
     Go,
     /// Look again after this time.
     Wait(Nanos),
-    /// The call begins although the machine is not at rest, for these reasons.
+    /// The call begins although the machine is not stable, for these reasons.
     GiveUp(Vec<Unstable>),
 }
 

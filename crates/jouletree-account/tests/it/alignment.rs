@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jouletree_account::{Metered, Rule, Semantics, Tef, TefEntry, account, energy_series};
+use jouletree_account::{Metered, Semantics, Tef, TefEntry, account, energy_series, rule_for_unit};
 use jouletree_model::{
     Device, DeviceClass, DeviceEnergy, EnergySeries, Event, Footprint, Kind, Lane, Nanos, Op, OpId, Pass,
     PowerRecord, PowerSample, PowerUnit, ProgramSpan, SpanKind, Step, TimeRange, Trace,
@@ -15,7 +15,7 @@ const OPS: u32 = 6;
 struct Case {
     lanes: Vec<Vec<(i64, i64, u32)>>,
     power: Vec<(i64, f64)>,
-    /// Nanoseconds a unit of time in `lanes` and `power` stands for.
+    /// Nanoseconds in a unit of time of `lanes` and `power`.
     scale: i64,
     counter: bool,
     hold: i64,
@@ -57,7 +57,7 @@ fn series_of(case: &Case) -> EnergySeries {
         unit: if case.counter { PowerUnit::Joules } else { PowerUnit::Watts },
         samples: samples.collect(),
     };
-    let rule = Rule::for_unit(record.unit);
+    let rule = rule_for_unit(record.unit);
     energy_series(&record, rule, Nanos(case.hold * case.scale), "test", &mut Vec::new()).unwrap()
 }
 
@@ -89,7 +89,7 @@ fn power_at(series: &EnergySeries, instant: i64) -> Option<f64> {
         .map(|span| span.power.0)
 }
 
-/// Flattens events into instants, as the paper explains its algorithm. Returns energies and what nobody was charged.
+/// Flattens events into instants, as the paper explains its algorithm. Returns energies and what was not charged.
 fn slow_reference(trace: &Trace, series: &EnergySeries, semantics: Semantics) -> (BTreeMap<u32, f64>, f64) {
     let mut charged = BTreeMap::new();
     let mut unattributed = 0.0;
@@ -244,7 +244,7 @@ proptest! {
         if let Some(footprint) = footprint_of(&trace_of(&case.lanes, case.scale), &series_of(&case), semantics) {
             let balance = &footprint.devices[0];
             let booked: f64 = footprint.energies.iter().map(|entry| entry.energy.0).sum();
-            let measured = balance.measured.unwrap().0;
+            let measured = balance.total.unwrap().0;
             prop_assert!(close(balance.attributed.0 + balance.unattributed.0, measured, measured));
             prop_assert!(close(booked, balance.attributed.0, measured));
             let by_step: f64 = footprint.steps.iter().map(|entry| entry.energy.0).sum();
@@ -308,7 +308,7 @@ proptest! {
         let total = series.total().0;
         prop_assert!(footprint.stages.len() > 1);
         for balance in footprint.stages.iter().flat_map(|stage| &stage.devices) {
-            prop_assert!(close((balance.attributed + balance.unattributed).0, balance.measured.unwrap().0, total));
+            prop_assert!(close((balance.attributed + balance.unattributed).0, balance.total.unwrap().0, total));
         }
         let (mine, wanted) = (&footprint.devices[0], &whole.devices[0]);
         let energies = |device: &DeviceEnergy| [device.attributed, device.unattributed, device.outside_trace];
@@ -342,7 +342,7 @@ proptest! {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (state >> 33) as usize % below
         };
-        // Events with one extent are told apart by their order, so such ties are made unambiguous first.
+        // Events with one extent are distinguished by their order, so such ties are made unambiguous first.
         for lane in &mut shuffled {
             let mut seen = BTreeSet::new();
             lane.retain(|(start, duration, _)| seen.insert((*start, *duration)));
@@ -385,7 +385,7 @@ proptest! {
         let semantics = if paper { Semantics::Paper } else { Semantics::Exact };
         if let Some(footprint) = footprint_of(&trace, &series, semantics) {
             let balance = &footprint.devices[0];
-            let measured = balance.measured.unwrap().0;
+            let measured = balance.total.unwrap().0;
             prop_assert!(close(balance.attributed.0 + balance.unattributed.0, measured, measured));
             prop_assert!(footprint.energies.iter().all(|entry| entry.busy >= Nanos(0) && entry.energy.0 >= 0.0));
         }

@@ -271,11 +271,11 @@ fn close(a: f64, b: f64, scale: f64) -> bool {
 fn assert_conserved(name: &str, footprint: &Footprint) {
     let stages = footprint.stages.iter().flat_map(|stage| &stage.devices);
     for balance in footprint.devices.iter().chain(stages) {
-        let measured = balance.measured.unwrap().0;
+        let measured = balance.total.unwrap().0;
         let booked = balance.attributed.0 + balance.unattributed.0;
         assert!(close(booked, measured, measured), "{name}: {booked} J booked, {measured} J measured");
     }
-    let (attributed, measured) = (footprint.devices[0].attributed.0, footprint.devices[0].measured.unwrap().0);
+    let (attributed, measured) = (footprint.devices[0].attributed.0, footprint.devices[0].total.unwrap().0);
     let by_op: f64 = footprint.energies.iter().map(|charged| charged.energy.0).sum();
     let by_step: f64 = footprint.steps.iter().map(|step| step.energy.0).sum();
     assert!(close(by_op, attributed, measured) && close(by_step, attributed, measured), "{name}");
@@ -298,7 +298,7 @@ proptest! {
     #[test]
     fn events_are_charged_as_their_operations_are(lanes in lanes(20), power in points(20)) {
         for (name, footprint, events) in all_policies(&trace_of(&lanes, &[]), &series_of(&power), Semantics::Exact) {
-            let measured = footprint.devices[0].measured.unwrap().0;
+            let measured = footprint.devices[0].total.unwrap().0;
             for charged in &footprint.energies {
                 let of_events = events.0[charged.op.index()];
                 prop_assert!(close(of_events, charged.energy.0, measured), "{name}: {of_events} {:?}", charged);

@@ -13,16 +13,16 @@ const OPS: u32 = 5;
 /// Whether a lane is on the GPU, and the start, duration and operation of each of its events.
 type LaneOf = (bool, Vec<(i64, i64, u32)>);
 
-/// Sums up what it is told.
+/// Sums up what it receives.
 #[derive(Default)]
-struct Told {
+struct CollectedCharges {
     events: Vec<(usize, Event, Charge)>,
     stretched: f64,
     /// When the last stretch of each lane ended.
     reached: Vec<Nanos>,
 }
 
-impl ChargeVisitor for Told {
+impl ChargeVisitor for CollectedCharges {
     type Error = Infallible;
 
     fn stretch(&mut self, lane: usize, event: &Event, range: TimeRange, charge: Charge) -> Result<(), Infallible> {
@@ -40,10 +40,10 @@ impl ChargeVisitor for Told {
     }
 }
 
-fn told(trace: &Trace, power: &[Metered<'_>]) -> Told {
-    let mut told = Told::default();
-    charge_events(trace, power, &mut told).unwrap();
-    told
+fn collected(trace: &Trace, power: &[Metered<'_>]) -> CollectedCharges {
+    let mut charges = CollectedCharges::default();
+    charge_events(trace, power, &mut charges).unwrap();
+    charges
 }
 
 fn device(name: &str) -> Device {
@@ -81,12 +81,12 @@ fn series_of(points: &[(i64, f64, bool)]) -> EnergySeries {
 /// Fails unless events and footprint agree about every operation.
 fn assert_same(trace: &Trace, power: &[Metered<'_>]) {
     let Ok(footprint) = account(trace, power, Semantics::Exact) else { return };
-    let told = told(trace, power);
-    assert_eq!(told.events.len(), trace.event_count());
+    let charges = collected(trace, power);
+    assert_eq!(charges.events.len(), trace.event_count());
     let total: f64 = footprint.energies.iter().map(|charged| charged.energy.0).sum();
     let close = |a: f64, b: f64| (a - b).abs() <= 1e-9 * total;
     for op in 0..OPS {
-        let events = || told.events.iter().filter(move |(_, event, _)| event.op.0 == op);
+        let events = || charges.events.iter().filter(move |(_, event, _)| event.op.0 == op);
         let booked = || footprint.energies.iter().filter(move |charged| charged.op.0 == op);
         let (found, wanted): (f64, f64) =
             (events().map(|(_, _, charge)| charge.energy.0).sum(), booked().map(|charged| charged.energy.0).sum());
@@ -94,7 +94,7 @@ fn assert_same(trace: &Trace, power: &[Metered<'_>]) {
         let busy: i64 = events().map(|(_, _, charge)| charge.busy.0).sum();
         assert_eq!(busy, booked().map(|charged| charged.busy.0).sum::<i64>());
     }
-    assert!(close(told.stretched, total));
+    assert!(close(charges.stretched, total));
 }
 
 fn lanes(events: usize) -> impl Strategy<Value = Vec<LaneOf>> {
@@ -153,8 +153,8 @@ fn an_event_pays_for_itself_and_not_for_what_is_inside_it() {
     let trace = trace_of(&[(false, vec![(0, 100, 0), (20, 30, 1), (60, 0, 2)]), (false, vec![(50, 20, 3)])]);
     let series = series_of(&[(50, 0.0, false), (90, 90.0, false)]);
     let cpu = device("cpu:0");
-    let told = told(&trace, &[Metered { device: &cpu, kind: Kind::Measured, series: &series }]);
-    let charged = |op: u32| told.events.iter().find(|(_, event, _)| event.op.0 == op).unwrap().2;
+    let charges = collected(&trace, &[Metered { device: &cpu, kind: Kind::Measured, series: &series }]);
+    let charged = |op: u32| charges.events.iter().find(|(_, event, _)| event.op.0 == op).unwrap().2;
     // 1 J per nanosecond: alone from 0 to 20 and from 70 to 90, where the power ends, shared from 50 to 70.
     let close = |charge: Charge, joules: f64| (charge.energy.0 - joules).abs() < 1e-9;
     assert!(
@@ -167,7 +167,7 @@ fn an_event_pays_for_itself_and_not_for_what_is_inside_it() {
 #[test]
 fn without_power_events_are_told_without_energy() {
     let trace = trace_of(&[(true, vec![(0, 10, 0)])]);
-    let told = told(&trace, &[]);
-    assert_eq!(told.events.len(), 1);
-    assert_eq!(told.events[0].2, Charge { energy: Joules::ZERO, busy: Nanos(0), is_known: false });
+    let charges = collected(&trace, &[]);
+    assert_eq!(charges.events.len(), 1);
+    assert_eq!(charges.events[0].2, Charge { energy: Joules::ZERO, busy: Nanos(0), is_known: false });
 }

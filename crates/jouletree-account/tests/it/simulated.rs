@@ -19,7 +19,7 @@ fn explained(trace: &Trace, series: &EnergySeries, kind: Kind, attribution: Attr
 #[track_caller]
 fn assert_conserved(footprint: &Footprint, series: &EnergySeries) {
     let balance = &footprint.devices[0];
-    let (booked, measured) = (balance.attributed + balance.unattributed, balance.measured.unwrap());
+    let (booked, measured) = (balance.attributed + balance.unattributed, balance.total.unwrap());
     assert!((booked - measured).0.abs() <= 1e-9 * measured.0.max(1e-9), "{booked:?} {measured:?}");
     assert!((measured - series.total()).0.abs() <= 1e-9 * measured.0.max(1e-9), "{measured:?}");
     for charged in &footprint.energies {

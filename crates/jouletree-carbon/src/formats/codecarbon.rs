@@ -6,7 +6,7 @@
 use jouletree_model::Joules;
 use serde_json::{Map, Value, json};
 
-use super::{Cell, Part, Record, local_time};
+use super::{Cell, ClassEnergy, Record, local_time};
 
 /// The columns of `emissions.csv`.
 pub const COLUMNS: [&str; 38] = [
@@ -56,7 +56,7 @@ const NOT_OF_TASKS: [&str; 3] = ["experiment_id", "pue", "wue"];
 /// The version of CodeCarbon whose files these are.
 const CODECARBON: &str = "3.3.2";
 
-/// How much of the machine was used, in percent; none where nobody looked.
+/// How much of the machine was used, in percent; none where it was not sampled.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Utilization {
     /// Of its processors.
@@ -73,13 +73,14 @@ pub struct Utilization {
 pub fn row(record: &Record, used: Utilization) -> Vec<(&'static str, Cell)> {
     let (impact, seconds, place) = (record.impact(), record.seconds(), &record.context.place);
     let parts = record.parts;
-    let kilograms = impact.carbon_g.map(|grams| grams * 1e-3);
-    let power = |part: Option<Part>| {
+    let kilograms = impact.carbon.map(|grams| grams.0 * 1e-3);
+    let power = |part: Option<ClassEnergy>| {
         let joules = record.kilowatt_hours(part) * Joules::PER_KILOWATT_HOUR;
         if seconds > 0.0 { joules / seconds } else { 0.0 }
     };
-    let energy = |part: Option<Part>| Cell::Number(record.kilowatt_hours(part));
-    // Never empty: carbonboard takes it for text.
+    let energy = |part: Option<ClassEnergy>| Cell::Number(record.kilowatt_hours(part));
+    // Never empty: carbonboard takes these for text.
+    let named = |name: &str| Cell::Text(if name.is_empty() { "unknown" } else { name }.to_owned());
     let region = place.grid.map_or_else(|| "unknown".to_owned(), |grid| grid.name.to_lowercase());
     let cells = [
         Cell::Text(local_time(record.end, 'T')),
@@ -95,10 +96,10 @@ pub fn row(record: &Record, used: Utilization) -> Vec<(&'static str, Cell)> {
         energy(parts.cpu),
         energy(parts.gpu),
         energy(parts.ram),
-        Cell::Number(impact.energy.kilowatt_hours()),
+        Cell::Number(impact.energy.kilowatt_hours().0),
         Cell::Number(impact.water_l),
-        record.country_name().into(),
-        place.country().map_or(Cell::Empty, |country| country.iso3.as_str().into()),
+        named(record.country_name()),
+        named(place.country().map_or("", |country| country.iso3.as_str())),
         Cell::Text(region),
         place.cloud.map_or(Cell::Empty, |cloud| cloud.provider.into()),
         place.cloud.and_then(|cloud| cloud.region).map_or(Cell::Empty, |region| region.region.as_str().into()),
@@ -134,7 +135,7 @@ pub fn task_row(task: &str, record: &Record, used: Utilization) -> Vec<(&'static
 pub fn side_file(record: &Record) -> Value {
     let impact = record.impact();
     let (low, high) = record.parts.bounds();
-    let part = |part: Option<Part>| {
+    let part = |part: Option<ClassEnergy>| {
         part.map(|part| json!({"energy_j": part.energy.0, "low_j": part.low.0, "high_j": part.high.0, "kind": part.kind}))
     };
     json!({
@@ -154,7 +155,7 @@ pub fn side_file(record: &Record) -> Value {
         "pue": record.context.facility.pue,
         "wue": record.context.facility.wue,
         "facility_energy_j": impact.energy.0,
-        "carbon_g": impact.carbon_g,
+        "carbon_g": impact.carbon,
         "water_l": impact.water_l,
         "intensity": record.context.intensity,
     })

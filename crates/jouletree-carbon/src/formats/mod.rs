@@ -9,7 +9,7 @@ pub mod impact_tracker;
 mod record;
 mod table_file;
 
-pub use record::{Machine, Part, Parts, Record};
+pub use record::{ClassEnergy, Machine, Parts, Record};
 pub use table_file::{Mode, TableError, Written, write_row};
 
 use jiff::Timestamp;
@@ -30,7 +30,7 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// As it stands in a table.
+    /// As it is written in a table.
     pub fn text(&self) -> String {
         match self {
             Cell::Empty => String::new(),

@@ -6,7 +6,7 @@ use crate::{Context, Impact};
 
 /// The energy of one class of devices.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Part {
+pub struct ClassEnergy {
     /// What they used.
     pub energy: Joules,
     /// It is not less.
@@ -21,16 +21,16 @@ pub struct Part {
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Parts {
     /// Processors; of a machine with one meter for all, the machine.
-    pub cpu: Option<Part>,
+    pub cpu: Option<ClassEnergy>,
     /// GPUs.
-    pub gpu: Option<Part>,
+    pub gpu: Option<ClassEnergy>,
     /// Memory.
-    pub ram: Option<Part>,
+    pub ram: Option<ClassEnergy>,
 }
 
 impl Parts {
     /// Those that are there.
-    pub fn all(&self) -> impl Iterator<Item = Part> {
+    pub fn all(&self) -> impl Iterator<Item = ClassEnergy> {
         [self.cpu, self.gpu, self.ram].into_iter().flatten()
     }
 
@@ -39,7 +39,7 @@ impl Parts {
         self.all().map(|part| part.energy).fold(Joules::ZERO, |sum, energy| sum + energy)
     }
 
-    /// The bounds of that: sums of bounds, as nobody knows that errors are independent.
+    /// The bounds of that: sums of bounds, since errors may depend on each other.
     pub fn bounds(&self) -> (Joules, Joules) {
         let zero = (Joules::ZERO, Joules::ZERO);
         self.all().fold(zero, |(low, high), part| (low + part.low, high + part.high))
@@ -69,7 +69,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// `2 x NAME`, as CodeCarbon writes it; several models are parted by commas.
+    /// `2 x NAME`, as CodeCarbon writes it; several models are separated by commas.
     pub fn gpu_model(&self) -> String {
         let mut models: Vec<(&str, usize)> = Vec::new();
         for gpu in &self.gpus {
@@ -108,7 +108,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// What its energy stands for.
+    /// The impact of its energy.
     pub fn impact(&self) -> Impact {
         Impact::of(self.parts.energy(), self.context.facility, self.context.intensity.as_ref())
     }
@@ -119,8 +119,8 @@ impl Record {
     }
 
     /// Kilowatt-hours of a part with what the data centre used for it; zero where nothing metered it.
-    pub(crate) fn kilowatt_hours(&self, part: Option<Part>) -> f64 {
-        part.map_or(0.0, |part| part.energy.kilowatt_hours() * self.context.facility.pue)
+    pub(crate) fn kilowatt_hours(&self, part: Option<ClassEnergy>) -> f64 {
+        part.map_or(0.0, |part| part.energy.kilowatt_hours().0 * self.context.facility.pue)
     }
 
     /// Its country's name, or `unknown`.

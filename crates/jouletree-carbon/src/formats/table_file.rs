@@ -5,6 +5,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use jouletree_host::whole::PartialFile;
+
 use super::Cell;
 
 /// What is done with a row whose run has one already.
@@ -48,7 +50,7 @@ pub enum TableError {
 
 /// Writes a row to a table, which is made if there is none.
 ///
-/// A table with other columns stays as it is, and the row goes to one beside it, of which the user is told.
+/// A table with other columns stays as it is, and the row goes to one beside it, and the user gets a warning.
 pub fn write_row(path: &Path, row: &[(&'static str, Cell)], mode: Mode) -> Result<Written, TableError> {
     match write_to(path, row, mode)? {
         true => Ok(Written { path: path.to_owned(), warning: None }),
@@ -109,7 +111,7 @@ fn line(cells: impl IntoIterator<Item = impl AsRef<[u8]>>) -> String {
     String::from_utf8_lossy(&writer.into_inner().unwrap_or_default()).into_owned()
 }
 
-/// The file, which nobody else may write while this lives: not one that has been replaced while its lock was waited for.
+/// The file, which no other process may write while this lives: not one that has been replaced while its lock was waited for.
 fn locked(path: &Path) -> io::Result<File> {
     if std::fs::metadata(path).is_ok_and(|there| !there.is_file()) {
         return Err(io::Error::other("it is no file"));
@@ -142,17 +144,10 @@ fn replace_end(file: &mut File, end: u64, text: &str) -> io::Result<()> {
 fn replace_whole(path: &Path, old: &File, text: &str) -> io::Result<()> {
     // Of a link, what it leads to is replaced, and the link stays.
     let path = &std::fs::canonicalize(path)?;
-    let partial = path.with_extension(format!("{}.partial", std::process::id()));
-    let written = File::create_new(&partial).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.set_permissions(old.metadata()?.permissions())?;
-        file.sync_all()
-    });
-    let written = written.and_then(|()| std::fs::rename(&partial, path));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&partial);
-    }
-    written
+    let partial = PartialFile::beside(path).map_err(io::Error::from)?;
+    partial.write(text.as_bytes()).map_err(io::Error::from)?;
+    partial.file().set_permissions(old.metadata()?.permissions())?;
+    partial.become_whole().map_err(io::Error::from)
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ const ENTRIES: [Entry; 26] = [
         Key::ElectricityMapsUrl,
         "electricitymaps_url",
         &[],
-        Some(crate::live::ELECTRICITY_MAPS),
+        Some(crate::electricity_maps::ELECTRICITY_MAPS),
         "where Electricity Maps is asked",
     ),
     entry(
@@ -164,7 +164,7 @@ impl Key {
         self.entry().name
     }
 
-    /// What holds when nobody says anything.
+    /// The default.
     pub fn default(self) -> Option<&'static str> {
         self.entry().default
     }
@@ -174,7 +174,7 @@ impl Key {
         self.entry().meaning
     }
 
-    /// Whether its value is nobody's business.
+    /// Whether its value is secret.
     pub fn is_secret(self) -> bool {
         self == Key::ElectricityMapsToken
     }

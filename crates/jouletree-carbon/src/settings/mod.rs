@@ -13,9 +13,9 @@ pub use sources::Sources;
 /// Where a value comes from, the weakest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layer {
-    /// Nobody said anything.
+    /// The default holds.
     Default,
-    /// What the cloud tells its machines.
+    /// What the cloud reports to its machines.
     CloudMetadata(PathBuf),
     /// CodeCarbon's file, in the home folder or here.
     CodeCarbonFile(PathBuf),
@@ -99,7 +99,7 @@ pub enum SettingsError {
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     values: BTreeMap<Key, Value>,
-    /// Names that nobody knows, and where they stand.
+    /// Unknown names, and where they are.
     pub unknown: Vec<(String, Layer)>,
 }
 
@@ -119,12 +119,12 @@ impl Settings {
         self.values.remove(&key);
     }
 
-    /// Whether nobody has said anything.
+    /// Whether it is the default.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// The value of a setting and where it comes from; its default when nobody gave one.
+    /// The value of a setting and where it comes from; its default when it was not set.
     pub fn value(&self, key: Key) -> Option<Value> {
         let default = || key.default().map(|text| Value { text: text.to_owned(), layer: Layer::Default });
         self.values.get(&key).cloned().or_else(default)

@@ -13,7 +13,7 @@ const CODECARBON_FILE: &str = ".codecarbon.config";
 /// The file of a folder, and what the user's is called in jouletree's folder of configurations.
 const FOLDER_FILE: &str = "jouletree.toml";
 const USER_FILE: &str = "config.toml";
-/// Where cloud-init keeps what the cloud told the machine.
+/// Where cloud-init keeps what the cloud reported to the machine.
 const CLOUD_METADATA: &str = "/run/cloud-init/instance-data.json";
 
 /// The places at which settings are looked for.
@@ -25,7 +25,7 @@ pub struct Sources {
     pub config_home: Option<PathBuf>,
     /// The folder that the program works in.
     pub folder: PathBuf,
-    /// What the cloud told the machine.
+    /// What the cloud reported to the machine.
     pub cloud_metadata: Option<PathBuf>,
     /// The environment.
     pub environment: Vec<(String, String)>,
@@ -156,7 +156,7 @@ fn read_cloud(path: &Path, settings: &mut Settings) -> Result<(), SettingsError>
     let data: InstanceData = serde_json::from_str(&text).map_err(wrong)?;
     let layer = Layer::CloudMetadata(path.to_owned());
     let Some(InstanceDataV1 { cloud_name: Some(name), region }) = data.v1 else { return Ok(()) };
-    // Machines that no cloud owns are told of here, too.
+    // Machines outside of clouds have this file, too.
     if let Some(provider) = crate::tables::Providers::find(&name) {
         settings.set(Key::Provider, provider, layer.clone());
         if let Some(region) = region {

@@ -1,5 +1,6 @@
 //! GPUs and TPUs by name, with what they draw at most.
 
+use jouletree_model::Watts;
 use serde::Deserialize;
 
 use super::ACCELERATORS;
@@ -17,13 +18,14 @@ pub struct Accelerator {
     #[serde(rename = "type")]
     pub class: String,
     /// Its thermal design power.
-    pub tdp_w: f64,
+    #[serde(rename = "tdp_w")]
+    pub design_power: Watts,
     /// What one should know about the figure.
     pub note: String,
 }
 
 impl Accelerator {
-    /// The one with this name, or the first in whose name all words of it stand: `A100`, `v100 sxm2`.
+    /// The one with this name, or the first whose name has all its words: `A100`, `v100 sxm2`.
     pub fn find(text: &str) -> Option<&'static Accelerator> {
         let wanted = words(text);
         let exact = ACCELERATORS.iter().find(|known| words(&known.name) == wanted);

@@ -1,6 +1,6 @@
 //! The tables that ship with jouletree: grids, cloud regions, accelerators, processors and servers.
 //!
-//! They are read when they are first asked for. `data/README.md` tells where each comes from and under which licence.
+//! They are read when they are first asked for. `data/README.md` has the origin and licence of each.
 
 mod accelerators;
 mod clouds;
@@ -55,7 +55,7 @@ mod tests {
         assert_eq!(GRIDS.len(), 51 + 13 + 40);
     }
 
-    /// A region of a cloud stands in a country that we know, and in a part of it that we know.
+    /// A region of a cloud is in a country that we know, and in a part of it that we know.
     #[test]
     fn tables_refer_to_each_other() {
         for region in CLOUD_REGIONS.iter() {
@@ -70,14 +70,14 @@ mod tests {
     #[test]
     fn figures_are_plausible() {
         for country in COUNTRIES.iter() {
-            assert!((0.0..1500.0).contains(&country.g_per_kwh), "{country:?}");
+            assert!((0.0..1500.0).contains(&country.intensity.0), "{country:?}");
         }
         for grid in GRIDS.iter() {
-            assert!((1.0..1000.0).contains(&grid.g_per_kwh), "{grid:?}");
+            assert!((1.0..1000.0).contains(&grid.intensity.0), "{grid:?}");
         }
         let of_regions = |region: &CloudRegion| [region.google, region.ccf, region.mlco2];
         for value in CLOUD_REGIONS.iter().flat_map(of_regions).flatten() {
-            assert!((1.0..1100.0).contains(&value), "{value}");
+            assert!((1.0..1100.0).contains(&value.0), "{value:?}");
         }
     }
 }

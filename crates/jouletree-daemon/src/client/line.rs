@@ -13,11 +13,11 @@ use crate::wire::v1::watch_request::Request as Wish;
 use crate::wire::{WireError, v1};
 
 /// How long an answer to the first request may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The shortest and the longest time between attempts to connect again.
 const RETRY: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
-/// So long the daemon has to tell the end of a session that nobody wants any more.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// How long the daemon has to send the end of a session that is no longer needed.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What the owner of a session wants.
 #[derive(Debug)]
@@ -79,10 +79,10 @@ impl Line {
         Ok((line, started))
     }
 
-    /// Brings what arrives until the session has ended or nobody wants it.
+    /// Brings what arrives until the session has ended or it is not needed any more.
     pub(super) async fn run(mut self) {
         loop {
-            // Each batch that is taken comes with an order, which looks at the room again.
+            // Each batch that is taken comes with an order, which checks the free space again.
             let has_room = self.arrivals.capacity() > 0;
             let step = tokio::select! {
                 event = self.open.events.message(), if has_room => match event {
@@ -132,7 +132,7 @@ impl Line {
             }
             None => return Step::Abandoned,
         };
-        // Where there is no room the line is broken or slow; a later acknowledgement holds for this one.
+        // Where the buffer is full the line is broken or slow; a later acknowledgement holds for this one.
         let _ = self.open.wishes.try_send(v1::WatchRequest { request: Some(wish) });
         Step::GoOn
     }
@@ -147,7 +147,7 @@ impl Line {
                 }
             }
         };
-        let _ = tokio::time::timeout(FAREWELL, end).await;
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, end).await;
         self.open.close().await;
     }
 
@@ -175,12 +175,12 @@ impl Line {
 }
 
 impl Open {
-    /// Tells the daemon that everything has arrived, so that it need not keep the session, and lets it hang up first.
+    /// Notifies the daemon that everything has arrived, so that it need not keep the session, and lets it hang up first.
     async fn close(self) {
         let Open { wishes, mut events } = self;
         drop(wishes);
         let end = async { while let Ok(Some(_)) = events.message().await {} };
-        let _ = tokio::time::timeout(FAREWELL, end).await;
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, end).await;
     }
 }
 
@@ -207,5 +207,5 @@ async fn open(address: &Address, wish: Wish) -> Result<(Open, v1::Started), Clie
 
 async fn within<T>(answer: impl Future<Output = Result<T, ClientError>>) -> Result<T, ClientError> {
     let late = || Status::new(Code::Unavailable, "the daemon did not answer in time");
-    tokio::time::timeout(PATIENCE, answer).await.map_err(|_| ClientError::from(late()))?
+    tokio::time::timeout(ANSWER_TIMEOUT, answer).await.map_err(|_| ClientError::from(late()))?
 }

@@ -29,7 +29,7 @@ use crate::wire::v1::meter_client::MeterClient;
 use crate::wire::{self, WireError, v1};
 
 /// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// A batch of a second at the finest is far smaller.
 const LARGEST_ANSWER: usize = 64 << 20;
 
@@ -112,10 +112,10 @@ impl From<Status> for ClientError {
 pub struct Client {
     address: Address,
     runtime: Runtime,
-    meter: Meter,
+    meter: MeterStub,
 }
 
-pub(crate) type Meter = MeterClient<InterceptedService<Channel, Bearer>>;
+pub(crate) type MeterStub = MeterClient<InterceptedService<Channel, Bearer>>;
 
 /// Brings the token with every request, if there is one.
 #[derive(Debug, Clone)]
@@ -166,7 +166,7 @@ impl Client {
 
     /// The answer to a question, if it comes in time.
     fn ask<T>(&self, answer: impl Future<Output = Result<tonic::Response<T>, Status>>) -> Result<T, ClientError> {
-        let in_time = self.runtime.block_on(async { tokio::time::timeout(PATIENCE, answer).await });
+        let in_time = self.runtime.block_on(async { tokio::time::timeout(REQUEST_TIMEOUT, answer).await });
         let late = |_| ClientError::Unreachable(self.address.to_string(), "it does not answer".to_owned());
         Ok(in_time.map_err(late)??.into_inner())
     }
@@ -178,10 +178,10 @@ impl Client {
 }
 
 /// Connects and says why not, with the remedy.
-pub(crate) async fn connect(address: &Address) -> Result<Meter, ClientError> {
+pub(crate) async fn connect(address: &Address) -> Result<MeterStub, ClientError> {
     let (endpoint, bearer, name) = match address {
         Address::Unix(path) => {
-            // Tonic's errors do not tell a missing daemon from a missing right.
+            // Tonic's errors do not distinguish a missing daemon from a missing right.
             UnixStream::connect(path).map_err(|error| match error.kind() {
                 io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
                     ClientError::NotRunning(path.clone())

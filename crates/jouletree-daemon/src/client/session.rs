@@ -102,7 +102,7 @@ impl RemoteSession {
         let why = match ended.reason() {
             Reason::Stopped | Reason::Unspecified => None,
             Reason::ClientGone => {
-                Some("the daemon ended the session because nobody took its batches for too long")
+                Some("the daemon ended the session because its batches were not taken for too long")
             }
             Reason::ShutDown => Some("the daemon was shut down before the session was stopped"),
             Reason::NotPermitted => Some("the session ended because the process took the rights of another user"),

@@ -8,6 +8,7 @@ use jouletree_meter::station::{Next, Session, Watch};
 use jouletree_model::sampling::Batch;
 use subtle::ConstantTimeEq;
 use tokio::sync::Notify;
+use tracing::{info, warn};
 
 use super::kept::Kept;
 use crate::owner::Process;
@@ -19,6 +20,26 @@ use crate::wire::{self, v1};
 const WAIT: Duration = Duration::from_millis(100);
 /// How often it is looked whether a process is still its client's own.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
+
+/// How often dropped samples of a session are logged.
+const BETWEEN_DROP_MESSAGES: Duration = Duration::from_secs(10);
+
+/// Logs samples that a session drops because its client does not take them.
+#[derive(Debug, Default)]
+struct DropLog {
+    logged: u64,
+    last: Option<Instant>,
+}
+
+impl DropLog {
+    fn log(&mut self, session: u64, dropped: u64) {
+        let is_due = self.last.is_none_or(|last| last.elapsed() >= BETWEEN_DROP_MESSAGES);
+        if dropped > self.logged && is_due {
+            (self.logged, self.last) = (dropped, Some(Instant::now()));
+            warn!(session, dropped, "the client does not keep up; its oldest batches are dropped");
+        }
+    }
+}
 
 /// What makes a session.
 #[derive(Debug, Clone)]
@@ -73,7 +94,7 @@ pub enum Offer {
 }
 
 impl Held {
-    /// Holds a session that nobody is connected to yet.
+    /// Holds a session without a connection.
     pub fn new(terms: Terms, most_bytes: usize) -> Held {
         let state = State {
             kept: Kept::new(most_bytes),
@@ -142,7 +163,7 @@ impl Held {
         self.lock().wanted_end.get_or_insert(reason);
     }
 
-    /// For how long nobody has been connected.
+    /// For how long no client has been connected.
     pub fn alone_for(&self) -> Option<Duration> {
         self.lock().alone_since.map(|since| since.elapsed())
     }
@@ -179,9 +200,13 @@ impl Held {
     /// Brings batches from the station until the session ends: the work of a thread.
     pub fn pump(self: Arc<Held>, mut session: Session) {
         let (mut is_stopped, mut looked) = (false, Instant::now());
+        let mut drops = DropLog::default();
         loop {
             match session.next(WAIT) {
-                Next::Batch(batch) => self.push(&batch, session.is_over()),
+                Next::Batch(batch) => {
+                    self.push(&batch, session.is_over());
+                    drops.log(self.terms.id, self.dropped());
+                }
                 Next::NothingYet => {}
                 Next::Ended => break,
             }
@@ -200,7 +225,11 @@ impl Held {
         // A station that ends by itself ends with the daemon.
         let reason = state.wanted_end.unwrap_or(Reason::ShutDown);
         state.ended = Some(wire::ending(&session.ending(), reason, state.kept.samples()));
+        let (samples, dropped) = (state.kept.samples(), state.kept.dropped());
         drop(state);
+        let (session, client, pid, age) =
+            (self.terms.id, self.terms.peer, self.terms.watch.pid, self.began.elapsed());
+        info!(session, %client, pid, ?reason, ?age, samples, dropped, "session closed");
         self.news.notify_waiters();
     }
 
@@ -209,7 +238,7 @@ impl Held {
         self.news.notify_waiters();
     }
 
-    /// Whether the process has taken the rights of somebody else since it was granted. One that has ended has not.
+    /// Whether the process has taken the rights of another user since it was granted. One that has ended has not.
     fn belongs_to_another(&self) -> bool {
         let (Some((process, proc)), Some(pid)) = (&self.terms.own, self.terms.watch.pid) else { return false };
         // What cannot be looked at now is looked at again soon.

@@ -1,7 +1,7 @@
 //! Batches that wait until their client says that it has them: bounded, and what is dropped is counted.
 //!
 //! A count that was dropped is made up for by the next one, since counters are cumulative. What else a dropped batch
-//! said (gaps, anchors, incidents) is kept and told with the next batch, to those who have not seen it.
+//! said (gaps, anchors, incidents) is kept and sent with the next batch, to those who have not seen it.
 
 use std::collections::{BTreeSet, VecDeque};
 

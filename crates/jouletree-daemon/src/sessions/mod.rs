@@ -8,11 +8,14 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
+use jouletree_host::Throttle;
 use jouletree_meter::sampler;
 use jouletree_meter::share::WatchError;
 use jouletree_meter::station::{SessionError, Station, Watch};
 use jouletree_model::Nanos;
+use tracing::{info, warn};
 
 use held::Terms;
 pub use held::{Held, Offer};
@@ -25,6 +28,9 @@ use crate::wire::v1::ended::Reason;
 
 /// The stack of a thread that brings batches; it does little.
 const STACK: usize = 256 << 10;
+/// How many refused sessions are logged in a minute.
+const REFUSALS: u32 = 30;
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// All sessions.
 #[derive(Debug)]
@@ -40,6 +46,8 @@ pub struct Sessions {
     next_id: AtomicU64,
     /// Samples that sessions had dropped which are no more.
     dropped: AtomicU64,
+    /// Limits the messages about refused sessions.
+    refusals: Mutex<Throttle>,
 }
 
 /// Why there is no session.
@@ -77,7 +85,8 @@ impl Sessions {
         let (foreign, shortest) = policy;
         let (all, beginning) = (Mutex::default(), Mutex::default());
         let (next_id, dropped) = (AtomicU64::new(1), AtomicU64::new(0));
-        Sessions { station, proc, foreign, shortest, limits, all, beginning, next_id, dropped }
+        let refusals = Mutex::new(Throttle::new(REFUSALS, MINUTE));
+        Sessions { station, proc, foreign, shortest, limits, all, beginning, next_id, dropped, refusals }
     }
 
     /// The station that all are served from.
@@ -92,6 +101,27 @@ impl Sessions {
 
     /// Begins a session. It blocks for as long as the station needs.
     pub fn start(&self, peer: Peer, start: &v1::Start) -> Result<Arc<Held>, RefusedSession> {
+        let started = self.try_start(peer, start);
+        match &started {
+            Ok(held) => {
+                let Terms { id, watch, why_longer, .. } = &held.terms;
+                let limited = why_longer.as_deref();
+                info!(session = id, client = %peer, pid = watch.pid, period = %watch.period, limited, "session opened");
+            }
+            Err(refused) => self.log_refusal(peer, start.pid, refused),
+        }
+        started
+    }
+
+    /// Clients can ask again and again, so that these messages are limited.
+    fn log_refusal(&self, peer: Peer, pid: Option<u32>, refused: &RefusedSession) {
+        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(suppressed) = refusals.pass(Instant::now()) {
+            warn!(client = %peer, pid, suppressed, "session refused: {refused}");
+        }
+    }
+
+    fn try_start(&self, peer: Peer, start: &v1::Start) -> Result<Arc<Held>, RefusedSession> {
         let period = Nanos(start.period_ns);
         sampler::Options::check_period(period).map_err(RefusedSession::Period)?;
         let find = |pid| match Process::find(&self.proc, pid) {
@@ -159,7 +189,7 @@ impl Sessions {
         }
     }
 
-    /// Ends sessions whose client has been away for too long, and forgets those whose end nobody asked for.
+    /// Ends sessions whose client has been away for too long, and forgets those whose end was not fetched.
     pub fn tidy(&self) {
         let all: Vec<_> = self.lock().values().cloned().collect();
         for held in all {
@@ -172,7 +202,7 @@ impl Sessions {
         }
     }
 
-    /// Ends all sessions, whose clients are told.
+    /// Ends all sessions, and notifies their clients.
     pub fn end_all(&self) {
         self.lock().values().for_each(|held| held.want_end(Reason::ShutDown));
     }

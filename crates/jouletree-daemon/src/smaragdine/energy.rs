@@ -12,12 +12,12 @@ use jouletree_series::{Advance, Counter};
 use crate::wire::smaragdine as wire;
 
 /// So many rounds are waited for the first count of every sensor. One that has none by then is left out for good.
-const PATIENCE: u32 = 20;
+const MOST_INCOMPLETE_ROUNDS: u32 = 20;
 
 /// Turns batches into samples of the protocol.
 #[derive(Debug)]
 pub(super) struct Energy {
-    meters: BTreeMap<u16, Meter>,
+    meters: BTreeMap<u16, ProtocolSensor>,
     anchors: Anchors,
     /// When the round that is collected began, and its last sensor.
     round: Option<(Mono, u16)>,
@@ -27,9 +27,9 @@ pub(super) struct Energy {
 
 /// A sensor that has a place in the protocol.
 #[derive(Debug)]
-struct Meter {
+struct ProtocolSensor {
     socket: u32,
-    part: Part,
+    part: EnergyField,
     counter: Counter,
     /// The first count: what is written goes on from it and never wraps.
     first: Option<u64>,
@@ -38,7 +38,7 @@ struct Meter {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Part {
+enum EnergyField {
     Package,
     Core,
     Uncore,
@@ -50,7 +50,7 @@ impl Energy {
     pub(super) fn new(sensors: &[SensorInfo]) -> Energy {
         let meter = |(id, info): (u16, &SensorInfo)| {
             let (socket, part) = place(info)?;
-            Some((id, Meter { socket, part, counter: Counter::new(info), first: None, count: None }))
+            Some((id, ProtocolSensor { socket, part, counter: Counter::new(info), first: None, count: None }))
         };
         let meters = (0_u16..=u16::MAX).zip(sensors).filter_map(meter).collect();
         Energy { meters, anchors: Anchors::default(), round: None, incomplete: 0 }
@@ -79,7 +79,7 @@ impl Energy {
         let Some((began, _)) = self.round.take() else { return };
         if self.meters.values().any(|meter| meter.count.is_none()) {
             self.incomplete += 1;
-            if self.incomplete < PATIENCE {
+            if self.incomplete < MOST_INCOMPLETE_ROUNDS {
                 return;
             }
             self.meters.retain(|_, meter| meter.count.is_some());
@@ -87,14 +87,14 @@ impl Energy {
         let Some(Nanos(wall)) = self.anchors.wall(began) else { return };
         let timestamp = u64::try_from(wall / 1_000_000).unwrap_or(0);
         let mut sockets = BTreeMap::<u32, wire::RaplReading>::new();
-        for Meter { socket, part, count, .. } in self.meters.values() {
+        for ProtocolSensor { socket, part, count, .. } in self.meters.values() {
             let reading = sockets.entry(*socket).or_default();
             reading.socket = *socket;
             *match part {
-                Part::Package => &mut reading.package,
-                Part::Core => &mut reading.cpu,
-                Part::Uncore => &mut reading.gpu,
-                Part::Dram => &mut reading.dram,
+                EnergyField::Package => &mut reading.package,
+                EnergyField::Core => &mut reading.cpu,
+                EnergyField::Uncore => &mut reading.gpu,
+                EnergyField::Dram => &mut reading.dram,
             } = *count;
         }
         if !sockets.is_empty() {
@@ -103,7 +103,7 @@ impl Energy {
     }
 }
 
-impl Meter {
+impl ProtocolSensor {
     /// Goes on with the count; where it is not known, it is what it was.
     fn take(&mut self, sample: &Sample) {
         if sample.flags.has(Flags::GAP) {
@@ -122,16 +122,16 @@ impl Meter {
     }
 }
 
-fn place(info: &SensorInfo) -> Option<(u32, Part)> {
+fn place(info: &SensorInfo) -> Option<(u32, EnergyField)> {
     // The protocol cannot say that a number is an estimate, so it does not carry any.
     if !matches!(info.kind, Kind::Measured | Kind::Derived) {
         return None;
     }
     let part = match (info.device.class(), info.domain.as_deref()) {
-        (DeviceClass::Cpu, None) => Part::Package,
-        (DeviceClass::Cpu, Some("core")) => Part::Core,
-        (DeviceClass::Cpu, Some("uncore")) => Part::Uncore,
-        (DeviceClass::Dram, None) => Part::Dram,
+        (DeviceClass::Cpu, None) => EnergyField::Package,
+        (DeviceClass::Cpu, Some("core")) => EnergyField::Core,
+        (DeviceClass::Cpu, Some("uncore")) => EnergyField::Uncore,
+        (DeviceClass::Dram, None) => EnergyField::Dram,
         _ => return None,
     };
     Some((info.device.index(), part))
@@ -139,8 +139,8 @@ fn place(info: &SensorInfo) -> Option<(u32, Part)> {
 
 #[cfg(test)]
 mod tests {
-    use jouletree_model::Device;
     use jouletree_model::sampling::{Anchor, Quality};
+    use jouletree_model::{Device, Microjoules, Watts};
 
     use super::*;
 
@@ -151,9 +151,9 @@ mod tests {
             source: String::new(),
             kind: Kind::Measured,
             range: None,
-            step: 1.0,
+            step: Microjoules(1.0),
             period: Nanos(1_000_000),
-            most_watts: 1e3,
+            most: Watts(1e3),
             is_slow: false,
             quality: Quality::default(),
         }

@@ -1,4 +1,4 @@
-//! How much memory all recordings take together: bounded, whoever asks for them.
+//! How much memory all recordings take together: bounded, for all clients together.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

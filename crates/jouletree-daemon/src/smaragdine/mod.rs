@@ -27,6 +27,7 @@ use jouletree_meter::station::Station;
 use jouletree_model::{DeviceClass, Nanos};
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::{Request, Response, Status};
+use tracing::info;
 
 use crate::config::Limits;
 use crate::connection::Caller;
@@ -37,7 +38,7 @@ use crate::wire::smaragdine::sampler_server::{Sampler, SamplerServer};
 use gpu_power::GpuPower;
 use ledger::Ledger;
 use owner::Owner;
-use recording::{Means, Recording};
+use recording::{Means, SmaragdineRecording};
 use recordings::{Client, Full, Recordings};
 
 /// The period where a client does not say, in milliseconds.
@@ -49,7 +50,7 @@ const TAKES: &str = "jouletree-largest-answer";
 /// The header of an answer that says one of how many samples there are in it.
 const ONE_OF: &str = "jouletree-one-of";
 
-/// How the Smaragdine protocol is served. It has no authentication: whoever reaches the address may use it.
+/// How the Smaragdine protocol is served. It has no authentication: any client that reaches the address may use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SmaragdineConfig {
     /// Where.
@@ -110,19 +111,21 @@ impl Sampler for SamplerService {
         };
         self.lock().make_room(&client, pid).map_err(full)?;
         let means = self.means();
-        let recording = tokio::task::spawn_blocking(move || Recording::start(means, pid, period)).await;
+        let recording = tokio::task::spawn_blocking(move || SmaragdineRecording::start(means, pid, period)).await;
         let recording = recording.map_err(|_| Status::internal("the recording could not begin"))??;
         let mut recordings = self.lock();
         recordings.make_room(&client, pid).map_err(full)?;
         recordings.add(&client, pid, recording);
+        info!(owner = ?client.owner, pid, %period, "Smaragdine recording started");
         Ok(Response::new(wire::StartResponse {}))
     }
 
     async fn stop(&self, request: Request<wire::StopRequest>) -> Result<Response<wire::StopResponse>, Status> {
         let client = self.client(&request).await?;
         let pid = process(request.into_inner().pid)?;
-        let end = self.lock().stop(&client, pid).map(Recording::stop);
+        let end = self.lock().stop(&client, pid).map(SmaragdineRecording::stop);
         if let Some(mut end) = end {
+            info!(owner = ?client.owner, pid, "Smaragdine recording stopped");
             // What happened until now is there when this answers; a recording that died has said all it can.
             let _ = end.changed().await;
         }

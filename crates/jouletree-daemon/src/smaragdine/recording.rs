@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// A recording, running or done.
 #[derive(Debug)]
-pub(super) struct Recording {
+pub(super) struct SmaragdineRecording {
     stop: Arc<AtomicBool>,
     /// Closed when all is recorded.
     end: watch::Receiver<()>,
@@ -49,10 +49,10 @@ pub(super) struct Means {
     pub(super) account: Account,
 }
 
-impl Recording {
+impl SmaragdineRecording {
     /// Begins one. It blocks until the station has begun, too.
     #[allow(clippy::result_large_err, reason = "this is how services refuse")]
-    pub(super) fn start(means: Means, pid: Option<u32>, period: Nanos) -> Result<Recording, Status> {
+    pub(super) fn start(means: Means, pid: Option<u32>, period: Nanos) -> Result<SmaragdineRecording, Status> {
         let Means { station, roots, gpus, account } = means;
         let tree = pid.map(|pid| Tree::watch(&roots, pid)).transpose().map_err(|error| match error {
             WatchError::NoProcess(_) => Status::not_found(error.to_string()),
@@ -72,14 +72,15 @@ impl Recording {
             // Dropped at the end, whatever happens.
             let _ending = ending;
             let period = Duration::from_nanos(period.0.unsigned_abs());
-            let mut recorder = Recorder { roots, tree, cpus, session, energy, gpus, book: Book::open(account) };
+            let mut recorder =
+                RecordingThread { roots, tree, cpus, session, energy, gpus, book: Book::open(account) };
             recorder.run(period, &theirs);
             let written = Arc::new(recorder.book.close());
             *result.lock().unwrap_or_else(PoisonError::into_inner) = Some(Done { at: Instant::now(), written });
             theirs.store(true, Ordering::Release);
         });
         spawned.map_err(|error| Status::unavailable(format!("the system gives no thread: {error}")))?;
-        Ok(Recording { stop, end, done })
+        Ok(SmaragdineRecording { stop, end, done })
     }
 
     /// Whether it was not stopped yet and has not ended by itself.
@@ -108,13 +109,13 @@ impl Recording {
     }
 }
 
-impl Drop for Recording {
+impl Drop for SmaragdineRecording {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
     }
 }
 
-struct Recorder {
+struct RecordingThread {
     roots: Roots,
     tree: Option<Tree>,
     cpus: Cpus,
@@ -124,7 +125,7 @@ struct Recorder {
     book: Book,
 }
 
-impl Recorder {
+impl RecordingThread {
     fn run(&mut self, period: Duration, stop: &AtomicBool) {
         let mut deadline = Instant::now();
         let mut looked = deadline;

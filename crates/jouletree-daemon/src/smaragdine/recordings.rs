@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::owner::Owner;
-use super::recording::Recording;
+use super::recording::SmaragdineRecording;
 use crate::connection::Line;
 
 /// So many recordings one owner has at once, running or kept.
@@ -25,7 +25,7 @@ struct Entry {
     owner: Owner,
     /// The process that it is about; `None` is the machine.
     pid: Option<u32>,
-    recording: Recording,
+    recording: SmaragdineRecording,
     /// The connection that began it, as long as there is one.
     line: Weak<Line>,
     /// When it was last asked for.
@@ -73,7 +73,7 @@ impl Recordings {
     }
 
     /// Adds a recording, in the place of one of the same process.
-    pub(super) fn add(&mut self, client: &Client, pid: Option<u32>, recording: Recording) {
+    pub(super) fn add(&mut self, client: &Client, pid: Option<u32>, recording: SmaragdineRecording) {
         self.all.retain(|entry| !entry.is(client, pid));
         let number = self.next;
         self.next += 1;
@@ -83,7 +83,7 @@ impl Recordings {
     }
 
     /// The recording to stop. A second Stop without a process says that its owner is through with what it has read.
-    pub(super) fn stop(&mut self, client: &Client, pid: Option<u32>) -> Option<&Recording> {
+    pub(super) fn stop(&mut self, client: &Client, pid: Option<u32>) -> Option<&SmaragdineRecording> {
         let entry = self.find(client, pid)?;
         entry.called = Instant::now();
         if entry.recording.is_running() {
@@ -94,7 +94,7 @@ impl Recordings {
     }
 
     /// The recording to read.
-    pub(super) fn read(&mut self, client: &Client, pid: Option<u32>) -> Option<&Recording> {
+    pub(super) fn read(&mut self, client: &Client, pid: Option<u32>) -> Option<&SmaragdineRecording> {
         let entry = self.find(client, pid)?;
         entry.called = Instant::now();
         entry.was_read |= entry.recording.written().is_some();

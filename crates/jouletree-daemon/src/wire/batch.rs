@@ -8,7 +8,7 @@ use prost::Message;
 use super::columns::{all_of, at};
 use super::{WireError, anchor, anchor_from, incident, incident_from, log, v1};
 
-/// A batch as it is sent. Its number and what was lost before it are told beside it.
+/// A batch as it is sent. Its number and what was lost before it are sent beside it.
 pub fn pack(batch: &Batch) -> Vec<u8> {
     let message = v1::Batch {
         samples: (!batch.samples.is_empty()).then(|| samples(&batch.samples)),
@@ -22,7 +22,7 @@ pub fn pack(batch: &Batch) -> Vec<u8> {
     message.encode_to_vec()
 }
 
-/// The batch that was packed. Its number and what was lost before it are those that were told beside it.
+/// The batch that was packed. Its number and what was lost before it are those that were sent beside it.
 pub fn unpack(number: u64, lost: u64, bytes: &[u8]) -> Result<Batch, WireError> {
     let message = v1::Batch::decode(bytes)?;
     Ok(Batch {

@@ -17,7 +17,7 @@ use common::{Busy, Cuttable, Daemon, MS, listen, lost, machine, rest, samples, u
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Whoever saw a sensor at one instant saw the same. Not all see it at the same instants: on a busy machine a reading
+/// All sessions that see a sensor at one instant see the same. Not all see it at the same instants: on a busy machine a reading
 /// that comes late may be due for one session and not for another.
 fn assert_same(one: &[Sample], other: &[Sample]) {
     let seen: HashMap<_, _> = one.iter().map(|sample| ((sample.sensor, sample.at), sample)).collect();
@@ -29,7 +29,7 @@ fn assert_same(one: &[Sample], other: &[Sample]) {
     }
 }
 
-/// The energy of 60 W, as exactly as can be told.
+/// The energy of 60 W, as exactly as can be known.
 fn assert_60_watts(samples: &[Sample], bound: f64) {
     let package: Vec<&Sample> = samples.iter().filter(|sample| sample.sensor == 0).collect();
     let (begin, end) = (package[0], package[package.len() - 1]);
@@ -107,11 +107,11 @@ fn a_client_that_does_not_listen_loses_its_own_and_harms_nobody() {
     let client = daemon.client();
     let mut slow = client.watch(machine(MS)).unwrap();
     let mut other = client.watch(machine(MS)).unwrap();
-    let patience = Instant::now() + common::PATIENCE;
+    let deadline = Instant::now() + common::TIMEOUT;
     let mut heard = Vec::new();
     // It loses nothing before buffers on the way are full.
     while client.status().unwrap().dropped == 0 {
-        assert!(Instant::now() < patience, "nothing is dropped");
+        assert!(Instant::now() < deadline, "nothing is dropped");
         heard.extend(listen(&mut other, SECOND / 4));
     }
     other.stop();
@@ -126,7 +126,7 @@ fn a_client_that_does_not_listen_loses_its_own_and_harms_nobody() {
     assert!(batches.is_sorted_by_key(|batch| batch.number));
     let numbers = batches.iter().map(|batch| batch.number);
     assert!(batches.len() as u64 <= numbers.max().unwrap(), "numbers are missing");
-    // Whoever lost samples is told all of them: nothing is missing beyond that.
+    // A session that lost samples receives their exact number: nothing is missing beyond that.
     assert_eq!(slow.ending().remarks, Vec::<String>::new());
 }
 
@@ -152,7 +152,7 @@ fn a_line_may_break_and_nothing_is_lost() {
         assert_eq!(numbers, (0..batches.len() as u64).collect::<Vec<_>>(), "each batch once");
         assert_eq!(session.ending().remarks, Vec::<String>::new());
     }
-    // The end told how many samples there were, and that none of them is missing.
+    // The end says how many samples there were, and that none of them is missing.
     assert_same(&samples(&ours), &samples(&theirs));
     assert_60_watts(&samples(&ours), daemon.bound());
 }
@@ -168,7 +168,7 @@ fn a_client_that_is_gone_for_too_long_loses_its_session() {
     until("the end of the session", || daemon.client().status().unwrap().session_count == 0);
     let error = loop {
         match session.next(SECOND) {
-            Ok(Next::Ended) => panic!("nobody said that it ended"),
+            Ok(Next::Ended) => panic!("it ended without a reason"),
             Ok(_) => {}
             Err(error) => break error,
         }

@@ -155,8 +155,8 @@ fn clients_are_kept_apart_by_process() {
         }
         let nothing = sampler.read(ReadRequest { pid: Some(1) }).await.unwrap_err();
         assert_eq!(nothing.code(), Code::NotFound);
-        let nobody = sampler.start(StartRequest { pid: Some(u64::from(u32::MAX)), period: None }).await;
-        assert_eq!(nobody.unwrap_err().code(), Code::NotFound);
+        let missing = sampler.start(StartRequest { pid: Some(u64::from(u32::MAX)), period: None }).await;
+        assert_eq!(missing.unwrap_err().code(), Code::NotFound);
         let wrong = sampler.start(StartRequest { pid: Some(u64::MAX), period: None }).await;
         assert_eq!(wrong.unwrap_err().code(), Code::InvalidArgument);
         sampler.stop(StopRequest { pid: Some(1) }).await.unwrap();
@@ -242,7 +242,7 @@ fn recordings_that_are_left_alone_end_and_are_forgotten() {
         let begin = std::time::Instant::now();
         for pid in [ending, staying] {
             while sampler.read(ReadRequest { pid: Some(pid.into()) }).await.is_ok() {
-                assert!(begin.elapsed() < common::PATIENCE, "it is kept for ever");
+                assert!(begin.elapsed() < common::TIMEOUT, "it is kept for ever");
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
         }

@@ -18,7 +18,7 @@ use crate::snapshot::Snapshot;
 pub struct Sender {
     /// The machine's name.
     pub host: String,
-    /// What tells two of them on one machine apart.
+    /// What distinguishes two of them on one machine.
     pub instance: String,
 }
 
@@ -41,12 +41,12 @@ pub fn request(snapshot: &Snapshot, sender: &Sender) -> ExportMetricsServiceRequ
         attribute("host.name", &sender.host),
     ];
     // What an info says is among the attributes of the resource.
-    let told = families(snapshot, None).into_iter().filter(|family| family.kind != Kind::Info);
+    let shown = families(snapshot, None).into_iter().filter(|family| family.kind != Kind::Info);
     let scope =
         InstrumentationScope { name: PREFIX.to_owned(), version: version.to_owned(), ..Default::default() };
     let metrics = ScopeMetrics {
         scope: Some(scope),
-        metrics: told.map(|family| metric(&family, snapshot)).collect(),
+        metrics: shown.map(|family| metric(&family, snapshot)).collect(),
         ..Default::default()
     };
     let resource = Resource { attributes, ..Default::default() };

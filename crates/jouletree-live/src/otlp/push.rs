@@ -1,4 +1,4 @@
-//! Posting: now and then, with patience that grows while a collector does not answer, and once more at the end.
+//! Posting: now and then, with pauses that grow while a collector does not answer, and once more at the end.
 //!
 //! Everything is cumulative, so a post that fails loses nothing that the next does not bring.
 
@@ -15,9 +15,9 @@ use super::target::{Headers, Target};
 use crate::board::Board;
 
 /// How long one post may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the last post is waited for.
-const FAREWELL: Duration = Duration::from_secs(6);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(6);
 /// The longest time between two attempts.
 const LONGEST: Duration = Duration::from_secs(300);
 
@@ -40,18 +40,18 @@ pub struct Pusher {
 }
 
 impl Pusher {
-    /// Begins to post. `tell` is told in a sentence when something goes wrong: for the first time, and at the end.
+    /// Begins to post. `warn` receives a sentence when something goes wrong: for the first time, and at the end.
     pub fn start(
         board: Board,
         settings: PushSettings,
-        tell: impl Fn(&str) + Send + 'static,
+        warn: impl Fn(&str) + Send + 'static,
     ) -> io::Result<Pusher> {
         let (stop, stopped) = channel();
         let (done, ended) = channel();
         let post = Post::new(settings);
         thread::Builder::new().name("otlp".to_owned()).spawn(move || {
-            post.run(&board, &stopped, tell);
-            // Nobody may wait any more.
+            post.run(&board, &stopped, warn);
+            // The receiver may be gone.
             let _ = done.send(());
         })?;
         Ok(Pusher { stop: Some(stop), ended })
@@ -60,7 +60,7 @@ impl Pusher {
     /// Posts once more, what was pinned last, and ends. A collector that does not answer is not waited for much longer.
     pub fn end(mut self) {
         drop(self.stop.take());
-        let _ = self.ended.recv_timeout(FAREWELL);
+        let _ = self.ended.recv_timeout(SHUTDOWN_TIMEOUT);
     }
 }
 
@@ -79,7 +79,7 @@ struct Post {
 impl Post {
     fn new(settings: PushSettings) -> Post {
         let config = Agent::config_builder()
-            .timeout_global(Some(PATIENCE))
+            .timeout_global(Some(REQUEST_TIMEOUT))
             .http_status_as_error(false)
             // What is sent may hold a secret that is meant for one address.
             .max_redirects(0)
@@ -88,7 +88,7 @@ impl Post {
         Post { agent: config.into(), settings, sender: Sender::this() }
     }
 
-    fn run(&self, board: &Board, stopped: &Receiver<()>, tell: impl Fn(&str)) {
+    fn run(&self, board: &Board, stopped: &Receiver<()>, warn: impl Fn(&str)) {
         let target = &self.settings.target;
         let (mut wait, mut failures) = (self.settings.interval, 0_u32);
         loop {
@@ -101,11 +101,11 @@ impl Post {
                     }
                 }
                 Err(Failure { why, .. }) if is_over => {
-                    return tell(&format!("the last metrics did not reach {target}: {why}"));
+                    return warn(&format!("the last metrics did not reach {target}: {why}"));
                 }
                 Err(Failure { why, wait: wanted }) => {
                     if failures == 0 {
-                        tell(&format!(
+                        warn(&format!(
                             "metrics do not reach {target}: {why}; it is tried again, and recording goes on"
                         ));
                     }

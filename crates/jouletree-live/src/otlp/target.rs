@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use ureq::http::{HeaderName, HeaderValue, Uri};
 
-/// Where a collector takes metrics when nobody says more than its address.
+/// Where a collector takes metrics when only its address is given.
 const USUAL_PATH: &str = "/v1/metrics";
 
 /// The address of a collector.
@@ -101,7 +101,7 @@ impl fmt::Debug for Headers {
     }
 }
 
-/// The bytes that percent-encoded text stands for.
+/// The bytes that percent-encoded text encodes.
 fn decoded(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

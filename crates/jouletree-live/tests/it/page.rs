@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jouletree_live::{Aliases, Board, CarbonIntensity, Endpoint, Snapshot};
 use jouletree_model::{Device, DeviceClass, GramsPerKwh, Joules, Kind, Nanos, Watts};
-use jouletree_series::live::DeviceTotal;
+use jouletree_series::ongoing::DeviceTotal;
 use jouletree_series::share::Split;
 
 /// A machine of which everything is known.

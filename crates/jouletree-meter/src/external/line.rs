@@ -27,7 +27,7 @@ pub(super) struct Columns {
 /// A line that could be read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Point {
-    /// Its time, when it tells one.
+    /// Its time, when it has one.
     pub(super) time: Option<Nanos>,
     pub(super) value: f64,
 }
@@ -95,7 +95,7 @@ fn instant(text: &str, form: TimeForm) -> Option<Nanos> {
 }
 
 /// A plain decimal number times ten to the `decimals`, what is smaller than one cut off; never through a float, which
-/// has no room for the nanoseconds since 1970.
+/// cannot hold the nanoseconds since 1970.
 fn scaled(text: &str, decimals: usize) -> Option<i128> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let is_number = !whole.is_empty() && whole.len() <= 20;

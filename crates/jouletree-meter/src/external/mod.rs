@@ -2,11 +2,11 @@
 //!
 //! A header is optional; it names its columns `watts` or `joules`, and `epoch_s`, `epoch_ms`, `epoch_us`, `epoch_ns` or
 //! `time`. Without one, a line is a time and a power, or a power alone, which then counts from when it arrives. Between
-//! two powers there is a straight line. Lines that cannot be read are counted and told; a meter that is silent for longer
+//! two powers there is a straight line. Lines that cannot be read are counted and reported; a meter that is silent for longer
 //! than it usually is leaves a gap.
 
+mod address;
 mod line;
-mod place;
 mod stream;
 mod tally;
 
@@ -17,9 +17,9 @@ use std::time::Duration;
 
 use jouletree_host::Now;
 use jouletree_model::sampling::{Anchor, Mono, Quality, SensorInfo};
-use jouletree_model::{Device, DeviceClass, Kind, Nanos, PowerUnit};
+use jouletree_model::{Device, DeviceClass, Kind, Microjoules, Nanos, PowerUnit, Watts};
 
-pub use place::Place;
+pub use address::MeterAddress;
 
 use crate::silence::Silence;
 use crate::{Found, ReadError, Reading, Sensor, Unusable};
@@ -36,16 +36,16 @@ const RECONNECT: Duration = Duration::from_millis(500);
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExternalMeter {
     /// Where its lines come from.
-    pub place: Place,
+    pub place: MeterAddress,
     /// What it meters.
     pub device: Device,
-    /// What its values are, when no header says so; watts when nobody does.
+    /// What its values are, when no header says so; watts without a header.
     pub unit: Option<PowerUnit>,
 }
 
 impl ExternalMeter {
     /// A meter of the whole machine, which is what most meters at a plug are.
-    pub fn of_machine(place: Place) -> ExternalMeter {
+    pub fn of_machine(place: MeterAddress) -> ExternalMeter {
         ExternalMeter { place, device: Device::new(DeviceClass::Machine, 0), unit: None }
     }
 
@@ -87,9 +87,9 @@ impl ExternalMeter {
             source: self.source(),
             kind: kind(unit),
             range: None,
-            step: 1.0,
+            step: Microjoules(1.0),
             period: ASSUMED_PERIOD,
-            most_watts: MOST_WATTS,
+            most: Watts(MOST_WATTS),
             is_slow: false,
             quality: Quality::default(),
         }
@@ -118,7 +118,7 @@ struct Seen {
     newest: Option<(Reading, Mono)>,
     unit: Option<PowerUnit>,
     period: Option<Nanos>,
-    patience: Nanos,
+    timeout: Nanos,
     gaps: u64,
 }
 
@@ -140,14 +140,14 @@ impl State {
             newest: Some((Reading { at, microjoules: self.tally.microjoules() }, arrived.mono)),
             unit: Some(self.tally.unit()),
             period: Some(self.tally.period()),
-            patience: self.tally.patience(),
+            timeout: self.tally.timeout(),
             gaps: self.tally.gaps(),
         };
     }
 }
 
-/// Reads lines until told to stop; opens again what was closed.
-fn listen(place: &Place, stream: Stream, shared: &Shared) {
+/// Reads lines until it is stopped; opens again what was closed.
+fn listen(place: &MeterAddress, stream: Stream, shared: &Shared) {
     let mut stream = Some(stream);
     let mut lines = Lines::default();
     while !shared.stop.load(Ordering::Acquire) {
@@ -202,12 +202,12 @@ impl Sensor for ExternalSensor {
         let Some((reading, arrived)) = self.seen.newest else { return Err(ReadError::Late(now - self.began)) };
         self.info.kind = self.seen.unit.map_or(self.info.kind, kind);
         self.info.period = self.seen.period.unwrap_or(self.info.period);
-        if let Some(silent) = self.silence.look(now, arrived, self.seen.patience) {
+        if let Some(silent) = self.silence.look(now, arrived, self.seen.timeout) {
             return Err(ReadError::Late(silent));
         }
         if self.seen.gaps > self.told_gaps {
             self.told_gaps = self.seen.gaps;
-            return Err(ReadError::Unwatched(self.seen.patience));
+            return Err(ReadError::Unwatched(self.seen.timeout));
         }
         Ok(reading)
     }

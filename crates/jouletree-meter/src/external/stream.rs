@@ -12,7 +12,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 
-use super::Place;
+use super::MeterAddress;
 
 /// How long a read may wait.
 const WAIT: Duration = Duration::from_millis(100);
@@ -20,7 +20,7 @@ const WAIT: Duration = Duration::from_millis(100);
 /// How often a file is looked at for more.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How long somebody may take to answer a call.
+/// Timeout of one system call.
 const CONNECT: Duration = Duration::from_secs(2);
 
 /// No meter writes longer lines.
@@ -49,10 +49,10 @@ pub(super) enum Step {
 
 impl Stream {
     /// Opens a place; a file's first line is given as well, since it may be a header, and what follows is skipped.
-    pub(super) fn open(place: &Place) -> io::Result<(Stream, Option<String>)> {
+    pub(super) fn open(place: &MeterAddress) -> io::Result<(Stream, Option<String>)> {
         let path = match place {
-            Place::Tcp(address) => return Ok((Stream::Tcp(connect(address)?), None)),
-            Place::File(path) => path,
+            MeterAddress::Tcp(address) => return Ok((Stream::Tcp(connect(address)?), None)),
+            MeterAddress::File(path) => path,
         };
         let kind = std::fs::metadata(path)?.file_type();
         if kind.is_socket() {
@@ -66,7 +66,7 @@ impl Stream {
         if kind.is_dir() {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
         }
-        // Without this, opening a pipe waits for somebody to write.
+        // Without this, opening a pipe waits for a writer.
         let flags = i32::try_from((OFlags::NONBLOCK | OFlags::NOCTTY).bits()).unwrap_or(0);
         Ok((Stream::Pipe(OpenOptions::new().read(true).custom_flags(flags).open(path)?), None))
     }
@@ -112,7 +112,7 @@ impl Stream {
                 poll(&mut [PollFd::new(file, PollFlags::IN)], Some(&wait))?;
                 let read = lines.fill(file);
                 if matches!(read, Ok(0)) {
-                    // Nobody has it open for writing now; somebody may yet.
+                    // No writer has it open now; one may come later.
                     thread::sleep(LOOK);
                     return Ok(Step::None);
                 }

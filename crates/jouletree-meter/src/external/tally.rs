@@ -9,10 +9,10 @@ use crate::period::Period;
 pub(super) const ASSUMED_PERIOD: Nanos = Nanos(1_000_000_000);
 
 /// A meter that is silent for so many of its periods, and for this long at least, is not just late.
-const PATIENCE: i64 = 5;
-const SHORTEST_PATIENCE: Nanos = Nanos(500_000_000);
+const SILENT_PERIODS: i64 = 5;
+const SHORTEST_SILENCE: Nanos = Nanos(500_000_000);
 
-/// A clock that is further off than this is told.
+/// A clock that is further off than this is reported.
 const CLOCK: Nanos = Nanos(10_000_000_000);
 
 /// Energy, and what was wrong with the lines.
@@ -85,7 +85,7 @@ impl Tally {
         let Some((before, value)) = self.last.replace((time, point.value)) else { return };
         let between = time - before;
         if between == Nanos(0) && point.time.is_none() {
-            // Lines that arrive together are not told apart: the last of them counts.
+            // Lines that arrive together count as one: the last of them counts.
             return;
         }
         let energy = match self.unit {
@@ -95,7 +95,7 @@ impl Tally {
         if between <= Nanos(0) || energy < 0.0 {
             self.backwards += 1;
             self.gaps += 1;
-        } else if between > self.patience() && self.unit == PowerUnit::Watts {
+        } else if between > self.timeout() && self.unit == PowerUnit::Watts {
             self.gaps += 1;
         } else {
             self.period.saw(between);
@@ -123,8 +123,8 @@ impl Tally {
     }
 
     /// How long it may be silent.
-    pub(super) fn patience(&self) -> Nanos {
-        Nanos(self.period().0.saturating_mul(PATIENCE)).max(SHORTEST_PATIENCE)
+    pub(super) fn timeout(&self) -> Nanos {
+        Nanos(self.period().0.saturating_mul(SILENT_PERIODS)).max(SHORTEST_SILENCE)
     }
 
     /// How many stretches of time are missing.

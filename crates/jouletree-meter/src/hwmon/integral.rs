@@ -20,7 +20,7 @@ impl Integral {
         Integral { last: None, doubled: 0, longest }
     }
 
-    /// Takes a reading of microwatts and returns the microjoules so far. What was used while nobody looked is said to
+    /// Takes a reading of microwatts and returns the microjoules so far. What was used between readings too far apart is said to
     /// be not known, once; the next reading goes on from here.
     pub fn take(&mut self, at: Mono, microwatts: u64) -> Result<u64, ReadError> {
         if let Some((before, previous)) = self.last.replace((at, microwatts)) {

@@ -12,7 +12,7 @@
 //!
 //! `module`, `machine`, `board` and `apu` are other totals, not parts; as domains they are never added to anything.
 //! Cards are numbered in the order of their addresses on the bus, after those that another interface has numbered.
-//! What tells only power is integrated here, by trapezoids between readings, and is *derived*. Whatever else shows
+//! What reports only power is integrated here, by trapezoids between readings, and is *derived*. Whatever else shows
 //! energy or power is listed with the reason why it is left out: what it meters is not known.
 
 mod chip;

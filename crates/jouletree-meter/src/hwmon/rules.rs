@@ -10,7 +10,7 @@ use crate::Unusable;
 
 /// Something a chip meters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Meter {
+pub(super) struct ChipMeter {
     pub device: Device,
     pub domain: Option<String>,
     pub chip: String,
@@ -42,7 +42,7 @@ const RAIL_PERIOD: Nanos = Nanos(10_000_000);
 const BOARD_PERIOD: Nanos = Nanos(1_000_000_000);
 
 /// Everything that the chips meter.
-pub(super) fn meters(chips: &[Chip], first_gpu: u32) -> Vec<Meter> {
+pub(super) fn meters(chips: &[Chip], first_gpu: u32) -> Vec<ChipMeter> {
     let mut next_gpu = first_gpu;
     chips
         .iter()
@@ -61,15 +61,17 @@ pub(super) fn meters(chips: &[Chip], first_gpu: u32) -> Vec<Meter> {
         .collect()
 }
 
-/// Only a processor with graphics has a north bridge whose voltage can be told.
+/// Only a processor with graphics has a north bridge whose voltage is reported.
 fn is_part_of_a_processor(chip: &Chip) -> bool {
     chip.text("in1_label").is_some_and(|label| label == "vddnb")
 }
 
-fn card(chip: &Chip, device: Device, domain: Option<&str>) -> Vec<Meter> {
-    let meter =
-        |files, domain: Option<&str>, period| Meter { is_slow: true, ..new(chip, &device, domain, files, period) };
-    let counters: Vec<Meter> = chip
+fn card(chip: &Chip, device: Device, domain: Option<&str>) -> Vec<ChipMeter> {
+    let meter = |files, domain: Option<&str>, period| ChipMeter {
+        is_slow: true,
+        ..new(chip, &device, domain, files, period)
+    };
+    let counters: Vec<ChipMeter> = chip
         .channels("energy", "input")
         .into_iter()
         .filter_map(|n| {
@@ -85,7 +87,7 @@ fn card(chip: &Chip, device: Device, domain: Option<&str>) -> Vec<Meter> {
     counters.into_iter().chain(power.map(|file| meter(Files::Power(file), domain, CARD_PERIOD))).collect()
 }
 
-fn sockets(chip: &Chip) -> Vec<Meter> {
+fn sockets(chip: &Chip) -> Vec<ChipMeter> {
     let channels = chip.channels("energy", "input").into_iter();
     channels
         .filter_map(|n| {
@@ -97,13 +99,13 @@ fn sockets(chip: &Chip) -> Vec<Meter> {
         .collect()
 }
 
-fn board(chip: &Chip) -> Vec<Meter> {
+fn board(chip: &Chip) -> Vec<ChipMeter> {
     let Some(file) = chip.file("power1_average").or_else(|| chip.file("power1_input")) else { return Vec::new() };
     let said = chip.text("power1_average_interval").and_then(|text| text.parse::<i64>().ok());
     let period = said.filter(|ms| *ms > 0).map_or(BOARD_PERIOD, |ms| Nanos(ms.saturating_mul(1_000_000)));
     let (device, domain) =
         chip.text("power1_oem_info").and_then(|info| superchip(&info)).unwrap_or((cpu(0), Some("machine")));
-    vec![Meter { is_slow: true, ..new(chip, &device, domain, Files::Power(file), period) }]
+    vec![ChipMeter { is_slow: true, ..new(chip, &device, domain, Files::Power(file), period) }]
 }
 
 /// The parts of NVIDIA's Grace, as its firmware names them: `CPU Power Socket 0`.
@@ -119,7 +121,7 @@ fn superchip(info: &str) -> Option<(Device, Option<&'static str>)> {
     Some((cpu(socket.trim().parse().ok()?), domain))
 }
 
-fn rails(chip: &Chip) -> Vec<Meter> {
+fn rails(chip: &Chip) -> Vec<ChipMeter> {
     let channels = chip.channels("in", "label").into_iter();
     channels
         .filter_map(|n| {
@@ -132,12 +134,12 @@ fn rails(chip: &Chip) -> Vec<Meter> {
                 Rail::Other => (cpu(0), Some(label.clone()), Some(not_known(&format!("the rail {label} feeds")))),
             };
             let meter = new(chip, &device, domain.as_deref(), Files::Rail { volts, amperes }, RAIL_PERIOD);
-            Some(Meter { chip: format!("{} rail {label}", chip.name), is_slow: true, left_out, ..meter })
+            Some(ChipMeter { chip: format!("{} rail {label}", chip.name), is_slow: true, left_out, ..meter })
         })
         .collect()
 }
 
-fn unknown(chip: &Chip) -> Vec<Meter> {
+fn unknown(chip: &Chip) -> Vec<ChipMeter> {
     let energy = chip.channels("energy", "input").into_iter().map(|n| (format!("energy{n}_input"), true));
     let power = ["input", "average"].into_iter().flat_map(|ending| {
         chip.channels("power", ending).into_iter().map(move |n| (format!("power{n}_{ending}"), false))
@@ -149,18 +151,18 @@ fn unknown(chip: &Chip) -> Vec<Meter> {
             let files = if is_energy { Files::Energy(file) } else { Files::Power(file) };
             let domain = format!("{} {name}", chip.name);
             let left_out = Some(not_known(&format!("{name} of the chip {} meters", chip.name)));
-            Some(Meter { left_out, ..new(chip, &cpu(0), Some(&domain), files, BOARD_PERIOD) })
+            Some(ChipMeter { left_out, ..new(chip, &cpu(0), Some(&domain), files, BOARD_PERIOD) })
         })
         .collect()
 }
 
 fn not_known(what: &str) -> Unusable {
-    let remedy = Some("if you know, tell us: it is a line in a table".to_owned());
+    let remedy = Some("if you know, report it: adding it is one line in a table".to_owned());
     Unusable { reason: format!("it is not known which one device {what}"), remedy }
 }
 
-fn new(chip: &Chip, device: &Device, domain: Option<&str>, files: Files, period: Nanos) -> Meter {
-    Meter {
+fn new(chip: &Chip, device: &Device, domain: Option<&str>, files: Files, period: Nanos) -> ChipMeter {
+    ChipMeter {
         device: device.clone(),
         domain: domain.map(str::to_owned),
         chip: chip.name.clone(),

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use jouletree_host::Now;
 use jouletree_model::sampling::{Mono, Quality, SensorInfo};
-use jouletree_model::{DeviceClass, Kind, Nanos};
+use jouletree_model::{DeviceClass, Kind, Microjoules, Nanos, Watts};
 
 use super::integral::Integral;
-use super::rules::{Files, Meter};
+use super::rules::{ChipMeter, Files};
 use crate::number_file::NumberFile;
 use crate::{Found, ReadError, Sensor, Unusable};
 
@@ -54,7 +54,7 @@ fn integrated(integral: &mut Integral, microwatts: Result<u64, ReadError>) -> Re
 }
 
 /// The meter as a sensor, if it can be one.
-pub(super) fn found(meter: Meter) -> Found {
+pub(super) fn found(meter: ChipMeter) -> Found {
     let info = info(&meter);
     if let Some(why) = meter.left_out {
         return Found { info, sensor: Err(why) };
@@ -90,7 +90,7 @@ fn cannot_open(path: &Path, error: &io::Error) -> Unusable {
     Unusable { reason: format!("{} cannot be opened: {error}", path.display()), remedy }
 }
 
-fn info(meter: &Meter) -> SensorInfo {
+fn info(meter: &ChipMeter) -> SensorInfo {
     let (kind, place) = match &meter.files {
         Files::Energy(path) => (Kind::Measured, path.display().to_string()),
         Files::Power(path) => (Kind::Derived, path.display().to_string()),
@@ -102,16 +102,16 @@ fn info(meter: &Meter) -> SensorInfo {
         source: format!("{} at {place}", meter.chip),
         kind,
         range: None,
-        step: 1.0,
+        step: Microjoules(1.0),
         period: meter.period,
-        most_watts: most_watts(meter),
+        most: Watts(most_watts(meter)),
         is_slow: meter.is_slow,
         quality: Quality::default(),
     }
 }
 
 /// Generous, as for powercap: cards are sold for up to 1400 W, superchips for 1000 W and sockets for 500 W.
-fn most_watts(meter: &Meter) -> f64 {
+fn most_watts(meter: &ChipMeter) -> f64 {
     match (meter.device.class(), meter.domain.as_deref()) {
         (DeviceClass::Machine, _) | (_, Some("machine" | "module" | "board")) => 10_000.0,
         (DeviceClass::Gpu, _) => 3000.0,

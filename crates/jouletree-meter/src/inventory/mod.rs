@@ -18,7 +18,9 @@ pub use platform::{Unsupported, unsupported};
 pub use watts::watts;
 
 use jouletree_host::Roots;
+use jouletree_model::sampling::SensorInfo;
 use jouletree_model::{DeviceClass, Kind};
+use tracing::{debug, info};
 
 use crate::external::ExternalMeter;
 use crate::model::Given;
@@ -37,7 +39,7 @@ pub struct Sources {
     pub probe: Probe,
 }
 
-/// Everything that could tell energy here.
+/// Every possible source of energy here.
 #[derive(Debug)]
 pub struct Inventory {
     /// Every sensor, usable or not, in the order of preference.
@@ -76,7 +78,7 @@ impl Inventory {
         });
         let monitors = hwmon::discover(roots, u32::try_from(cards.len()).unwrap_or(u32::MAX));
         if monitors.is_empty() {
-            let reason = "no hardware monitor tells energy or power".to_owned();
+            let reason = "no hardware monitor reports energy or power".to_owned();
             missing("hwmon", Unusable { reason, remedy: None });
         }
         found.extend(cards);
@@ -85,7 +87,23 @@ impl Inventory {
         let mut found = once(probing::living(sources.probe, found));
         let model = model::find(roots, sources.model.as_ref());
         found.push(as_needed(model, &found));
-        Inventory { found, absent }
+        let inventory = Inventory { found, absent };
+        inventory.log();
+        inventory
+    }
+
+    /// Logs what was chosen and why the rest was not.
+    fn log(&self) {
+        for Found { info: SensorInfo { device, domain, source, kind, .. }, sensor } in &self.found {
+            let domain = domain.as_ref().map(tracing::field::display);
+            match sensor {
+                Ok(_) => info!(%device, domain, %source, %kind, "sensor chosen"),
+                Err(why) => debug!(%device, domain, %source, %kind, reason = why.reason, "sensor not used"),
+            }
+        }
+        for Absent { source, why } in &self.absent {
+            debug!(source, reason = why.reason, "source absent");
+        }
     }
 
     /// The usable sensors, in the order of [`Inventory::found`].

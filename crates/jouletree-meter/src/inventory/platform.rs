@@ -36,7 +36,7 @@ const BOARDS: [(&str, Unsupported); 3] = [
         "raspberrypi,",
         Unsupported {
             platform: "Raspberry Pi",
-            needed: "the rails of its power chip, which only its firmware tells (`vcgencmd pmic_read_adc`)",
+            needed: "the rails of its power chip, which only its firmware reports (`vcgencmd pmic_read_adc`)",
         },
     ),
 ];

@@ -22,7 +22,7 @@ struct Elsewhere {
 /// threads of their own, which are left behind if they never come back.
 pub(super) fn living(probe: Probe, found: Vec<Found>) -> Vec<Found> {
     let begun = Instant::now();
-    let patience = time(probe.longest.max(probe.window)) + time(GRACE);
+    let timeout = time(probe.longest.max(probe.window)) + time(GRACE);
     let (mut here, mut places, mut elsewhere) = (Vec::new(), Vec::new(), Vec::new());
     for found in found {
         let is_elsewhere = found.sensor.is_ok() && found.info.is_slow;
@@ -34,7 +34,7 @@ pub(super) fn living(probe: Probe, found: Vec<Found>) -> Vec<Found> {
         }
     }
     let mut here = probe.living(here).into_iter();
-    let mut elsewhere = elsewhere.into_iter().map(|one| one.judged(patience.saturating_sub(begun.elapsed())));
+    let mut elsewhere = elsewhere.into_iter().map(|one| one.judged(timeout.saturating_sub(begun.elapsed())));
     places.iter().filter_map(|is_elsewhere| if *is_elsewhere { elsewhere.next() } else { here.next() }).collect()
 }
 
@@ -42,7 +42,7 @@ fn watched_elsewhere(probe: Probe, found: Found) -> Elsewhere {
     let info = found.info.clone();
     let (sender, receiver) = channel();
     let watch = move || {
-        // Nobody may be waiting any more.
+        // The receiver may have timed out.
         let _ = sender.send(probe.living(vec![found]));
     };
     let spawned = thread::Builder::new().name("probe".to_owned()).spawn(watch);
@@ -50,8 +50,8 @@ fn watched_elsewhere(probe: Probe, found: Found) -> Elsewhere {
 }
 
 impl Elsewhere {
-    fn judged(self, patience: Duration) -> Found {
-        let answer = self.answer.and_then(|answer| answer.recv_timeout(patience).ok());
+    fn judged(self, timeout: Duration) -> Found {
+        let answer = self.answer.and_then(|answer| answer.recv_timeout(timeout).ok());
         answer.into_iter().flatten().next().unwrap_or_else(|| {
             let reason = "it opens but does not answer when it is read".to_owned();
             Found { info: self.info, sensor: Err(Unusable { reason, remedy: None }) }
@@ -65,7 +65,7 @@ fn time(nanos: Nanos) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use jouletree_model::{Device, DeviceClass, Kind};
+    use jouletree_model::{Device, DeviceClass, Kind, Microjoules, Watts};
 
     use super::*;
     use crate::{ReadError, Sensor};
@@ -94,9 +94,9 @@ mod tests {
             source: "a test".into(),
             kind: Kind::Measured,
             range: None,
-            step: 1.0,
+            step: Microjoules(1.0),
             period: Nanos(1_000_000),
-            most_watts: 100.0,
+            most: Watts(100.0),
             is_slow,
             quality: Quality::default(),
         };
@@ -111,7 +111,7 @@ mod tests {
             probe,
             vec![found(0, true, false), found(1, true, true), found(2, false, false), found(3, true, false)],
         );
-        assert!(begun.elapsed() < Duration::from_secs(50), "it waits for nobody who sleeps a minute");
+        assert!(begun.elapsed() < Duration::from_secs(50), "it does not wait for a sensor that sleeps a minute");
         let indices: Vec<u32> = probed.iter().map(|found| found.info.device.index()).collect();
         assert_eq!(indices, [0, 1, 2, 3]);
         let usable: Vec<bool> = probed.iter().map(|found| found.sensor.is_ok()).collect();

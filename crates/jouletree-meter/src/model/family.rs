@@ -2,7 +2,7 @@
 //!
 //! The watts of families are those of Cloud Carbon Footprint (ccf-coefficients, Apache-2.0, the rows for AWS), which are
 //! means over published SPECpower results: power of the whole server at the plug, doing nothing and at full load,
-//! divided by its hardware threads. Left out are families whose rows are copies of another's (Graviton) or stand out
+//! divided by its hardware threads. Left out are families whose rows are copies of another's (Graviton) or differ
 //! by a factor of four (EPYC of the fifth generation).
 
 use jouletree_model::Watts;

@@ -81,7 +81,7 @@ impl PowerLaw {
         PowerLaw { idle, full, emptiness, per_thread: true, exponent: 1, basis }
     }
 
-    /// By the powers of the whole machine that somebody measured.
+    /// By the powers of the whole machine that the user measured.
     pub fn of_pair(idle: Watts, full: Watts) -> PowerLaw {
         let (idle, full) = (Quantiles::exactly(idle), Quantiles::exactly(full));
         let basis = "its idle and full power as given".to_owned();
@@ -128,7 +128,7 @@ impl PowerLaw {
         })
     }
 
-    /// The bounds at the load where they are widest; `None` when nobody knows.
+    /// The bounds at the load where they are widest; `None` when unknown.
     pub(super) fn widest_bounds(&self, cpus: u32) -> Option<Bounds> {
         let second = Nanos(1_000_000_000);
         let [idle, full] =

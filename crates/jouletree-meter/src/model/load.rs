@@ -22,7 +22,7 @@ impl Load {
     }
 }
 
-/// Where it is told.
+/// Where it is read.
 pub(super) struct LoadFile {
     file: StatFile,
     ticks_per_second: u64,
@@ -34,7 +34,7 @@ impl LoadFile {
         Ok(LoadFile { file: StatFile::open(path)?, ticks_per_second })
     }
 
-    /// The load as it stands.
+    /// The current load.
     pub(super) fn read(&mut self) -> Result<Load, ReadError> {
         let text = self.file.read()?;
         let cpus = u32::try_from(text.cpus()).unwrap_or(u32::MAX).max(1);

@@ -15,7 +15,7 @@ pub use law::{PowerLaw, Quantiles};
 
 use jouletree_host::{Now, Roots};
 use jouletree_model::sampling::{Bounds, Mono, Quality, SensorInfo};
-use jouletree_model::{Device, DeviceClass, Kind, Nanos, Watts};
+use jouletree_model::{Device, DeviceClass, Kind, Microjoules, Nanos, Watts};
 
 use crate::{Found, ReadError, Reading, Sensor, Unusable};
 use law::Estimate;
@@ -27,7 +27,7 @@ const PERIOD: Nanos = Nanos(10_000_000);
 /// No estimate of a power is further off than this.
 const MARGIN: f64 = 4.0;
 
-/// The watts of a whole machine that does nothing and of one whose CPUs are all busy, as somebody measured them at
+/// The watts of a whole machine that does nothing and of one whose CPUs are all busy, as the user measured them at
 /// its plug: better than any table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeasuredPair {
@@ -63,9 +63,9 @@ pub fn find(roots: &Roots, given: Option<&Given>) -> Found {
         source: format!("model: share of a machine's power at the plug, by {}", law.basis()),
         kind: Kind::Estimated,
         range: None,
-        step: 1.0,
+        step: Microjoules(1.0),
         period: PERIOD,
-        most_watts: MARGIN * law.most(cpus).0,
+        most: Watts(MARGIN * law.most(cpus).0),
         is_slow: false,
         quality: Quality { bounds: law.widest_bounds(cpus), ..Quality::default() },
     };
@@ -124,7 +124,7 @@ impl Sensor for ModelSensor {
 
     fn remarks(&self) -> Vec<String> {
         let Some(Bounds { low, high }) = self.info.quality.bounds.map(Bounds::at_95) else {
-            return vec!["estimated from the powers that were given; nobody knows how far it is off".to_owned()];
+            return vec!["estimated from the powers that were given; its error is unknown".to_owned()];
         };
         vec![format!(
             "estimated: the truth lies between {low:.2} and {high:.2} times the figure in 95 of 100 cases"

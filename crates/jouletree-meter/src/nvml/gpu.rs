@@ -59,12 +59,12 @@ impl Gpu {
         self.library.device(self.index)?.name().map_err(failed_reading)
     }
 
-    /// What tells it from all other GPUs.
+    /// What identifies it among all GPUs.
     pub fn uuid(&self) -> Result<String, ReadError> {
         self.library.device(self.index)?.uuid().map_err(failed_reading)
     }
 
-    /// Its place on the PCI bus, which other tools tell, too.
+    /// Its place on the PCI bus, which other tools show, too.
     pub fn pci_bus(&self) -> Result<String, ReadError> {
         self.library.device(self.index)?.pci_info().map(|pci| pci.bus_id).map_err(failed_reading)
     }

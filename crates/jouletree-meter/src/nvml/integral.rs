@@ -23,7 +23,7 @@ pub(super) struct PowerIntegral {
 
 impl PowerIntegral {
     /// Takes a look at the power, which is shown anew every `period`; says the time between two changes when it has just
-    /// changed. Fails when nobody looked for so long that values may have been missed.
+    /// changed. Fails when it was not read for so long that values may have been missed.
     pub(super) fn take(&mut self, at: Mono, milliwatts: u64, period: Nanos) -> Result<Option<Nanos>, ReadError> {
         let unwatched = at - std::mem::replace(&mut self.looked, at);
         let Some((shown, before)) = self.last else {

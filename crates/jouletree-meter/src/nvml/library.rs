@@ -1,4 +1,4 @@
-//! The driver's library: loaded when it is needed, and let go when nobody needs it, so that GPUs can sleep.
+//! The driver's library: loaded when it is needed, and released when it is not needed, so that GPUs can sleep.
 
 use std::path::Path;
 

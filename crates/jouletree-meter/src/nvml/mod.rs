@@ -2,7 +2,7 @@
 //!
 //! A GPU is read by the best that it offers: its counter of energy, else its power at the instant, else its power as
 //! the driver averages it. Power is integrated here, over its changes. How often a GPU updates what it shows is learned
-//! by watching; over what window it measures is known of some families and is told as far as it is.
+//! by watching; over what window it measures is known of some families and is reported as far as it is.
 
 mod gpu;
 mod integral;
@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use jouletree_host::{Now, Roots};
 use jouletree_model::sampling::{Mono, Quality, SensorInfo};
-use jouletree_model::{Device, DeviceClass, Kind, Nanos};
+use jouletree_model::{Device, DeviceClass, Kind, Microjoules, Nanos, Watts};
 
 pub use gpu::Gpu;
 
@@ -28,7 +28,7 @@ use library::Library;
 use sensor::GpuSensor;
 
 /// How long the driver may take to wake up its GPUs: without its persistence daemon, more than a second for each.
-const PATIENCE: Nanos = Nanos(30_000_000_000);
+const DRIVER_TIMEOUT: Nanos = Nanos(30_000_000_000);
 
 /// How long GPUs are watched to learn how often they update.
 const LEARNING: Nanos = Nanos(1_000_000_000);
@@ -54,7 +54,7 @@ pub fn find(roots: &Roots) -> Vec<Found> {
 /// The sensors of all GPUs, usable or not, or why there is none.
 pub fn discover(roots: &Roots) -> Result<Vec<Found>, Unusable> {
     let path = roots.nvml.clone();
-    let found = within(PATIENCE, move || {
+    let found = within(DRIVER_TIMEOUT, move || {
         let mut sensors: Vec<_> = gpus_of(path)?.into_iter().map(GpuSensor::new).collect();
         learn(&mut sensors);
         if sensors.iter_mut().flatten().filter_map(|sensor| sensor.give_up_dead_counter().then_some(())).count()
@@ -64,7 +64,7 @@ pub fn discover(roots: &Roots) -> Result<Vec<Found>, Unusable> {
         }
         Ok(sensors.into_iter().map(|sensor| sensor.map_or_else(|found| *found, usable)).collect())
     });
-    found.unwrap_or_else(|| Err(problem::silence(PATIENCE)))
+    found.unwrap_or_else(|| Err(problem::silence(DRIVER_TIMEOUT)))
 }
 
 /// The name of a GPU in what a sensor says of its source: `NVML: NVIDIA A100 at 00000000:01:00.0, energy counter`.
@@ -77,7 +77,7 @@ pub fn model_in(source: &str) -> &str {
 /// All GPUs, to ask them what they do.
 pub fn gpus(roots: &Roots) -> Result<Vec<Gpu>, Unusable> {
     let path = roots.nvml.clone();
-    within(PATIENCE, move || gpus_of(path)).unwrap_or_else(|| Err(problem::silence(PATIENCE)))
+    within(DRIVER_TIMEOUT, move || gpus_of(path)).unwrap_or_else(|| Err(problem::silence(DRIVER_TIMEOUT)))
 }
 
 fn gpus_of(path: Option<PathBuf>) -> Result<Vec<Gpu>, Unusable> {
@@ -92,7 +92,7 @@ fn learn(sensors: &mut [Result<GpuSensor, Box<Found>>]) {
     while Mono::now() - begin < LEARNING {
         let mut all_known = true;
         for sensor in sensors.iter_mut().flatten() {
-            // What fails now will fail again when somebody is there to be told.
+            // What fails now fails again later, when it can be reported.
             let failed = sensor.read().is_err();
             all_known &= failed || sensor.changes() >= CHANGES;
         }
@@ -115,9 +115,9 @@ fn unknown_gpu(index: u32, source: String) -> SensorInfo {
         source,
         kind: Kind::Measured,
         range: None,
-        step: 1e3,
+        step: Microjoules(1e3),
         period: sensor::ASSUMED_PERIOD,
-        most_watts: sensor::MOST_WATTS,
+        most: Watts(sensor::MOST_WATTS),
         is_slow: true,
         quality: Quality::default(),
     }

@@ -71,13 +71,11 @@ pub(super) fn no_gpu() -> Unusable {
 pub(super) fn silence(after: Nanos) -> Unusable {
     Unusable {
         reason: format!("the NVIDIA driver did not answer within {after}"),
-        remedy: Some(
-            "see whether `nvidia-smi` answers; `sudo dmesg | grep -i xid` tells of broken GPUs".to_owned(),
-        ),
+        remedy: Some("see whether `nvidia-smi` answers; `sudo dmesg | grep -i xid` shows broken GPUs".to_owned()),
     }
 }
 
-/// Why a GPU that is there tells neither energy nor power.
+/// Why a GPU that is there reports neither energy nor power.
 pub(super) fn no_power(error: &ReadError) -> Unusable {
     let remedy = match error {
         ReadError::System(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -85,5 +83,5 @@ pub(super) fn no_power(error: &ReadError) -> Unusable {
         }
         _ => "see what `nvidia-smi -q -d POWER` says of it; laptop and GeForce GPUs may have no power sensor",
     };
-    Unusable { reason: format!("it tells neither energy nor power: {error}"), remedy: Some(remedy.to_owned()) }
+    Unusable { reason: format!("it reports neither energy nor power: {error}"), remedy: Some(remedy.to_owned()) }
 }

@@ -2,7 +2,7 @@
 
 use jouletree_host::Now;
 use jouletree_model::sampling::{Mono, SensorInfo};
-use jouletree_model::{Kind, Nanos};
+use jouletree_model::{Kind, Microjoules, Nanos, Watts};
 
 use super::gpu::{Gpu, Quantity};
 use super::integral::PowerIntegral;
@@ -14,13 +14,13 @@ use crate::{Found, ReadError, Reading, Sensor};
 /// What most GPUs since 2020 do, and the longest that any does.
 pub(super) const ASSUMED_PERIOD: Nanos = Nanos(100_000_000);
 
-/// For a GPU that does not tell its limit.
+/// For a GPU that does not report its limit.
 pub(super) const MOST_WATTS: f64 = 2_500.0;
 
 /// Powers rise above the limit that is enforced, for milliseconds, but not so far.
 const ABOVE_LIMIT: f64 = 3.0;
 
-/// A counter that stands still for so long while the GPU draws power does not count.
+/// A counter that does not change for so long while the GPU draws power does not count.
 const STUCK: Nanos = Nanos(2_000_000_000);
 
 /// How often it is made sure that the GPU of our number is still the same GPU.
@@ -40,7 +40,7 @@ pub(super) struct GpuSensor {
     counted: Option<(Mono, u64)>,
     has_moved: bool,
     looked: Mono,
-    /// How long nobody looked before the last change.
+    /// How long it was not read before the last change.
     vague: Nanos,
     checked: Mono,
 }
@@ -52,7 +52,7 @@ impl GpuSensor {
         let bus = gpu.pci_bus().map(|bus| format!(" at {bus}")).unwrap_or_default();
         let mut info = unknown_gpu(gpu.index(), format!("{PREFIX}{name}{bus}"));
         if let Some(limit) = gpu.limit_milliwatts().ok().filter(|limit| *limit > 0) {
-            info.most_watts = f64::from(limit) * 1e-3 * ABOVE_LIMIT;
+            info.most = Watts(f64::from(limit) * 1e-3 * ABOVE_LIMIT);
         }
         let quantity = match best_of(&gpu, &Quantity::ALL) {
             Ok(quantity) => quantity,
@@ -86,7 +86,7 @@ impl GpuSensor {
             Ok(quantity) if is_dead => {
                 self.quantity = quantity;
                 self.window = window(quantity, self.gpu.architecture(), &self.name);
-                self.info.source = format!("{} stands still; {}", self.info.source, quantity.name());
+                self.info.source = format!("{} is stuck; {}", self.info.source, quantity.name());
                 self.update_info();
                 true
             }
@@ -113,7 +113,7 @@ impl GpuSensor {
         if self.quantity != Quantity::Energy {
             // What is computed from power is not read from a meter of energy.
             self.info.kind = Kind::Derived;
-            self.info.step = 1.0;
+            self.info.step = Microjoules(1.0);
         }
         // No GPU is slower; a power that seldom changes only looks so.
         let period = period.min(ASSUMED_PERIOD);
@@ -121,7 +121,7 @@ impl GpuSensor {
         self.info.quality = quality(self.quantity, period, self.window);
     }
 
-    /// Counters of energy go on counting whether somebody looks or not.
+    /// Counters of energy go on counting whether they are read or not.
     fn count(&mut self, at: Mono, millijoules: u64, unwatched: Nanos) -> Result<Reading, ReadError> {
         let microjoules = millijoules.saturating_mul(1000);
         match self.counted {

@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use jouletree_model::sampling::{GpuShare, GpuUse, ShareBasis};
 use nvml_wrapper::Device;
 use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
-use nvml_wrapper::enums::device::UsedGpuMemory;
 use nvml_wrapper::error::NvmlError;
 
 use super::gpu::Gpu;
@@ -16,31 +15,31 @@ impl Gpu {
     /// What it is doing. It may block for as long as the driver likes.
     pub fn use_now(&self) -> Result<GpuUse, ReadError> {
         let device = self.library.device(self.index)?;
-        let rates = told(device.utilization_rates())?;
-        let memory = told(device.memory_info())?;
+        let rates = supported(device.utilization_rates())?;
+        let memory = supported(device.memory_info())?;
         Ok(GpuUse {
             busy: rates.as_ref().map(|rates| f64::from(rates.gpu) / 100.0),
             memory_busy: rates.as_ref().map(|rates| f64::from(rates.memory) / 100.0),
             memory_used: memory.as_ref().map(|memory| memory.used),
             memory_total: memory.as_ref().map(|memory| memory.total),
-            sm_clock: told(device.clock_info(Clock::SM))?,
-            memory_clock: told(device.clock_info(Clock::Memory))?,
-            temperature: told(device.temperature(TemperatureSensor::Gpu))?,
+            sm_clock: supported(device.clock_info(Clock::SM))?,
+            memory_clock: supported(device.clock_info(Clock::Memory))?,
+            temperature: supported(device.temperature(TemperatureSensor::Gpu))?,
         })
     }
 
     /// Whether it is cut into instances that are used apart: its energy is that of all of them together.
     pub fn is_cut_into_instances(&self) -> Result<bool, ReadError> {
-        let mode = told(self.library.device(self.index)?.mig_mode())?;
+        let mode = supported(self.library.device(self.index)?.mig_mode())?;
         Ok(mode.is_some_and(|mode| mode.current != 0))
     }
 
     /// What part of its activity in the last second or so belongs to the processes `pids`; `None` when it cannot be
-    /// told: the GPU does not say, or does not know these processes. It knows them by the numbers that they have outside
+    /// known: the GPU does not say, or does not know these processes. It knows them by the numbers that they have outside
     /// of any container.
     pub fn share_of(&self, pids: &HashSet<u32>) -> Result<Option<GpuShare>, ReadError> {
         let device = self.library.device(self.index)?;
-        let Some(running) = told(device.running_compute_processes())? else { return Ok(None) };
+        let Some(running) = supported(device.running_compute_processes())? else { return Ok(None) };
         if !running.iter().any(|process| pids.contains(&process.pid)) {
             return Ok(None);
         }
@@ -49,23 +48,10 @@ impl Gpu {
         }
         share_by_utilisation(&device, pids)
     }
-
-    /// The GPU memory that processes hold, in bytes, as far as it is told.
-    pub fn memory_of(&self, pids: &HashSet<u32>) -> Result<Option<u64>, ReadError> {
-        let Some(running) = told(self.library.device(self.index)?.running_compute_processes())? else {
-            return Ok(None);
-        };
-        let ours = running.iter().filter(|process| pids.contains(&process.pid));
-        let used = ours.filter_map(|process| match process.used_gpu_memory {
-            UsedGpuMemory::Used(bytes) => Some(bytes),
-            UsedGpuMemory::Unavailable => None,
-        });
-        Ok(used.reduce(u64::saturating_add))
-    }
 }
 
 fn share_by_utilisation(device: &Device<'_>, pids: &HashSet<u32>) -> Result<Option<GpuShare>, ReadError> {
-    let Some(samples) = told(device.process_utilization_stats(None))? else { return Ok(None) };
+    let Some(samples) = supported(device.process_utilization_stats(None))? else { return Ok(None) };
     let busy = |ours: bool| -> u64 {
         let samples = samples.iter().filter(|sample| !ours || pids.contains(&sample.pid));
         samples.map(|sample| u64::from(sample.sm_util)).sum()
@@ -75,8 +61,8 @@ fn share_by_utilisation(device: &Device<'_>, pids: &HashSet<u32>) -> Result<Opti
     Ok((all > 0).then_some(()).map(share))
 }
 
-/// What was told; `None` when this GPU or this driver does not tell such a thing.
-fn told<T>(result: Result<T, NvmlError>) -> Result<Option<T>, ReadError> {
+/// The value; `None` when this GPU or this driver does not report it.
+fn supported<T>(result: Result<T, NvmlError>) -> Result<Option<T>, ReadError> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(

@@ -26,7 +26,7 @@ pub(super) struct PowerPmu {
 #[derive(Debug, PartialEq)]
 pub(super) struct EnergyEvent {
     pub name: String,
-    /// What one count is; `None` when it is not told, or not told in joules.
+    /// What one count is; `None` when it is not reported, or not in joules.
     pub joules: Option<f64>,
 }
 

@@ -39,7 +39,7 @@ impl PerfPower {
     }
 
     /// A unit that went away may be back, with counters that begin anew. This reading is lost all the same: what was
-    /// used meanwhile nobody knows.
+    /// used meanwhile is unknown.
     #[cold]
     fn lost(&mut self, why: &io::Error) -> ReadError {
         let cpus: Vec<usize> = self.parts.iter().map(|(cpu, _)| *cpu).collect();

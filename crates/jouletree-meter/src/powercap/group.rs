@@ -1,16 +1,16 @@
-//! From zones to sensors: dies are added up, everything else stands for itself.
+//! From zones to sensors: dies are added up, everything else is a sensor of its own.
 
 use std::collections::BTreeMap;
 
 use jouletree_model::sampling::{Quality, SensorInfo};
-use jouletree_model::{Device, DeviceClass, Kind, Nanos};
+use jouletree_model::{Device, DeviceClass, Kind, Microjoules, Nanos, Watts};
 
 use super::mirror::is_mirror;
-use super::part::Part;
-use super::place::{Place, Vendor, place};
 use super::sensor::Powercap;
 use super::trouble;
 use super::zone::Zone;
+use super::zone_counter::ZoneCounter;
+use super::zone_target::{Vendor, ZoneTarget, place};
 use crate::{Found, Sensor, Unusable};
 
 /// The largest value of the 32-bit register behind a counter.
@@ -26,7 +26,7 @@ pub(super) fn founds(zones: Vec<Zone>, vendor: Vendor) -> Vec<Found> {
     let mut groups: BTreeMap<(Device, Option<String>, u8, String), Parts> = BTreeMap::new();
     let (mut shown_again, mut unknown) = (Vec::new(), Vec::new());
     for zone in zones {
-        let Some(Place { device, domain, die }) = place(&zone, vendor) else {
+        let Some(ZoneTarget { device, domain, die }) = place(&zone, vendor) else {
             unknown.push(unusable(info_of_unknown(&zone), trouble::unknown_name(&zone)));
             continue;
         };
@@ -68,16 +68,16 @@ fn found(device: Device, domain: Option<String>, parts: Parts) -> Found {
 
 /// A sum that lacks a part is a wrong number: all parts can be used, or none.
 fn opened(zones: &[&Zone], info: &mut SensorInfo) -> Result<Box<dyn Sensor>, Unusable> {
-    let mut parts: Vec<Part> = Vec::new();
+    let mut parts: Vec<ZoneCounter> = Vec::new();
     let mut ranges = Vec::new();
     for zone in zones {
-        let file = Part::open(zone).map_err(|error| trouble::cannot_open(zone, &error))?;
-        let range = Part::range_of(&zone.path).ok_or_else(|| trouble::no_range(zone))?;
+        let file = ZoneCounter::open(zone).map_err(|error| trouble::cannot_open(zone, &error))?;
+        let range = ZoneCounter::range_of(&zone.path).ok_or_else(|| trouble::no_range(zone))?;
         ranges.push(range);
         if parts.iter().any(|part| is_mirror(part.file(), &file)) {
             info.source.push_str(&format!("; {} shows the same counter and is left out", zone.id));
         } else {
-            parts.push(Part::new(zone, file, range));
+            parts.push(ZoneCounter::new(zone, file, range));
         }
     }
     let range = ranges.first().copied().unwrap_or_default();
@@ -86,9 +86,9 @@ fn opened(zones: &[&Zone], info: &mut SensorInfo) -> Result<Box<dyn Sensor>, Unu
     }
     info.range = Some(range);
     info.step = if zones.iter().all(|zone| zone.control().starts_with("intel-rapl")) {
-        range as f64 / REGISTER
+        Microjoules(range as f64 / REGISTER)
     } else {
-        1.0
+        Microjoules(1.0)
     };
     Ok(Box::new(Powercap::new(info.clone(), range, parts)))
 }
@@ -104,9 +104,9 @@ fn info(device: &Device, domain: &Option<String>, zones: &[&Zone]) -> SensorInfo
         source: sources.join(" + "),
         kind: Kind::Measured,
         range: None,
-        step: 1.0,
+        step: Microjoules(1.0),
         period: PERIOD,
-        most_watts: most_watts(device.class(), domain.as_deref()),
+        most: Watts(most_watts(device.class(), domain.as_deref())),
         is_slow: false,
         quality: Quality::default(),
     }
@@ -117,7 +117,7 @@ fn info_of_unknown(zone: &Zone) -> SensorInfo {
     info(&Device::new(DeviceClass::Cpu, 0), &Some(name), &[zone])
 }
 
-/// What cannot be, and not what is unlikely: it must never cut a true peak off, and needs only tell a wrap from a
+/// What cannot be, and not what is unlikely: it must never cut a true peak off, and needs only distinguish a wrap from a
 /// counter that was set back. The largest sockets of today are sold for 500 W and may take twice that for some
 /// milliseconds; 24 memory modules take some 400 W; a platform is fed by a few power supplies.
 pub(crate) fn most_watts(class: DeviceClass, domain: Option<&str>) -> f64 {

@@ -1,6 +1,6 @@
 //! RAPL and its kin through the kernel's powercap tree: counters of energy, one to a zone.
 //!
-//! What a zone meters is told by its `name` and never by its number, which differs from machine to machine:
+//! What a zone meters follows from its `name` and never by its number, which differs from machine to machine:
 //!
 //! | name | device | domain |
 //! |---|---|---|
@@ -22,11 +22,11 @@
 
 mod group;
 mod mirror;
-mod part;
-mod place;
 mod sensor;
 mod trouble;
 mod zone;
+mod zone_counter;
+mod zone_target;
 
 use std::fs;
 
@@ -42,7 +42,7 @@ use crate::{Found, Unusable, once};
 pub fn discover(roots: &Roots) -> Vec<Found> {
     let processor = fs::read_to_string(roots.proc.join("cpuinfo")).unwrap_or_default();
     let zones = zone::zones(&roots.sys.join("class/powercap"));
-    once(group::founds(zones, place::Vendor::of(&processor)))
+    once(group::founds(zones, zone_target::Vendor::of(&processor)))
 }
 
 /// Why [`discover`] finds nothing here, and what could be done about it.

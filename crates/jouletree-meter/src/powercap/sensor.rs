@@ -2,7 +2,7 @@
 
 use jouletree_model::sampling::SensorInfo;
 
-use super::part::Part;
+use super::zone_counter::ZoneCounter;
 use crate::{ReadError, Sensor};
 
 /// One counter, read by one system call for each of its parts.
@@ -15,12 +15,12 @@ pub(super) struct Powercap {
     range: u64,
     /// What a part has gained when it shows the same count again: its range and the step from there to zero.
     around: u64,
-    parts: Vec<Part>,
+    parts: Vec<ZoneCounter>,
 }
 
 impl Powercap {
-    pub fn new(info: SensorInfo, range: u64, parts: Vec<Part>) -> Powercap {
-        let around = range.saturating_add(info.step.round() as u64).max(1);
+    pub fn new(info: SensorInfo, range: u64, parts: Vec<ZoneCounter>) -> Powercap {
+        let around = range.saturating_add(info.step.0.round() as u64).max(1);
         Powercap { info, range, around, parts }
     }
 }

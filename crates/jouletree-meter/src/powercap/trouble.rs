@@ -48,7 +48,7 @@ fn readable(zone: &Zone) -> String {
 const RULE: &str = "'SUBSYSTEM==\"powercap\", ACTION==\"add\", KERNEL==\"*:*\", \\' \
     'RUN+=\"/bin/chgrp jouletree %S%p/energy_uj\", \\' 'RUN+=\"/bin/chmod g+r %S%p/energy_uj\"'";
 
-/// The counter's largest value is not known, so a wrap could not be told from a counter that was set back.
+/// The counter's largest value is not known, so a wrap cannot be distinguished from a counter that was set back.
 pub(super) fn no_range(zone: &Zone) -> Unusable {
     let file = zone.path.join("max_energy_range_uj");
     Unusable {

@@ -67,7 +67,7 @@ fn collect(folder: &Path, depth: usize, paths: &mut BTreeMap<String, PathBuf>) {
         // The class holds control types, too; deeper down only zones hold zones.
         let is_control = depth == DEEPEST && !is_zone;
         if is_zone {
-            // Of the ways that lead to a zone the shortest is told.
+            // Of the ways that lead to a zone the shortest is shown.
             let length = |path: &Path| path.components().count();
             let path = paths.entry(id).or_insert_with(|| entry.path());
             if length(&entry.path()) < length(path) {

@@ -13,7 +13,7 @@ const TIGHT: Nanos = Nanos(100_000);
 
 /// What the clocks say at a wake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Look {
+pub(super) struct ClockChanges {
     /// An anchor to keep.
     pub anchor: Option<Anchor>,
     /// By how much the time of day was set.
@@ -30,15 +30,15 @@ pub(super) struct Clocks {
 
 impl Clocks {
     /// Looks at the clocks, unless something came between.
-    pub fn look(&mut self) -> Look {
+    pub fn look(&mut self) -> ClockChanges {
         let anchor = Anchor::now();
-        if Mono::now() - anchor.mono > TIGHT { Look::default() } else { self.judge(anchor) }
+        if Mono::now() - anchor.mono > TIGHT { ClockChanges::default() } else { self.judge(anchor) }
     }
 
-    fn judge(&mut self, now: Anchor) -> Look {
+    fn judge(&mut self, now: Anchor) -> ClockChanges {
         let Some(last) = self.last else {
             self.last = Some(now);
-            return Look { anchor: Some(now), ..Look::default() };
+            return ClockChanges { anchor: Some(now), ..ClockChanges::default() };
         };
         let passed = now.mono - last.mono;
         let suspend = Some(now.boot - last.boot - passed).filter(|time| *time > SUSPEND);
@@ -49,7 +49,7 @@ impl Clocks {
         if is_due {
             self.last = Some(now);
         }
-        Look { anchor: is_due.then_some(now), step, suspend }
+        ClockChanges { anchor: is_due.then_some(now), step, suspend }
     }
 }
 
@@ -69,15 +69,15 @@ mod tests {
         let hour = 3600 * S;
         assert_eq!(clocks.judge(at(0, 100 * S, 0)).anchor, Some(at(0, 100 * S, 0)));
         // Little time: nothing to say.
-        assert_eq!(clocks.judge(at(S / 2, 100 * S + S / 2, S / 2)), Look::default());
+        assert_eq!(clocks.judge(at(S / 2, 100 * S + S / 2, S / 2)), ClockChanges::default());
         // Slewed as fast as the system does.
         let slewed = at(S, 101 * S + 500_000, S);
-        assert_eq!(clocks.judge(slewed), Look { anchor: Some(slewed), ..Look::default() });
+        assert_eq!(clocks.judge(slewed), ClockChanges { anchor: Some(slewed), ..ClockChanges::default() });
         // After a stall of a minute slewing has moved it further.
         let mut stalled = Clocks::default();
         stalled.judge(at(0, 100 * S, 0));
         let late = at(60 * S, 160 * S + 30_000_000, 60 * S);
-        assert_eq!(stalled.judge(late), Look { anchor: Some(late), ..Look::default() });
+        assert_eq!(stalled.judge(late), ClockChanges { anchor: Some(late), ..ClockChanges::default() });
         // Set back by an hour.
         let back = at(S + 4_000_000, 101 * S + 4_500_000 - hour, S + 4_000_000);
         let look = clocks.judge(back);

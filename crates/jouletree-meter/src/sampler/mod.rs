@@ -3,7 +3,7 @@
 //! It sleeps until absolute deadlines, reads each sensor once per wake, allocates nothing while all is well, and hands
 //! samples over through a ring without a lock. What it could not do travels with the data: readings that failed are
 //! samples with a flag, deadlines that were missed are counted and skipped and never caught up, samples that found no
-//! room are counted, and what happened is told once in an [`Incident`]. Sensors that may block are read by threads of
+//! space are counted, and what happened is reported once in an [`Incident`]. Sensors that may block are read by threads of
 //! their own ([`Deadlined`]), so that none holds up another.
 
 mod clocks;
@@ -29,7 +29,7 @@ use round::Rounds;
 use stats::Shared;
 use watched::Watched;
 
-/// Room for incidents and anchors that nobody has asked for yet: an hour of anchors.
+/// Room for incidents and anchors that were not taken yet: an hour of anchors.
 const ROOM: usize = 4096;
 /// So many incidents are kept; what comes after is counted.
 const MOST_INCIDENTS: usize = 4096;
@@ -70,7 +70,7 @@ impl Default for Options {
 /// Why sampling cannot begin.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Nobody would be read.
+    /// There is nothing to read.
     #[error(
         "there is no sensor to read; `jouletree doctor` says what this machine has and what each of them lacks"
     )]
@@ -165,7 +165,7 @@ impl Sampler {
     /// Hands over all samples that are there, by sensor in the order of their time. Afterwards [`Sampler::anchors`]
     /// and [`Sampler::incidents`] hold everything up to the last of them.
     pub fn drain(&mut self, mut take: impl FnMut(Sample)) {
-        // Whatever belongs to these samples was told before them.
+        // Whatever belongs to these samples was sent before them.
         let ready = self.samples.slots();
         if self.thread.as_ref().is_some_and(JoinHandle::is_finished) {
             self.stop();
@@ -191,7 +191,7 @@ impl Sampler {
         self.wake();
     }
 
-    /// Asks what is known of the sensors by now; [`Sampler::infos`] and [`Sampler::remarks`] tell. A thread that does
+    /// Asks what is known of the sensors by now; [`Sampler::infos`] and [`Sampler::remarks`] return it. A thread that does
     /// not get to answer leaves them as they were.
     pub fn ask(&mut self) {
         if self.thread.is_none() {

@@ -32,9 +32,9 @@ pub(super) struct Rounds {
     anchors: Producer<Anchor>,
     incidents: Producer<Incident>,
     shared: Arc<Shared>,
-    /// Deadlines that were missed since it was last told, and the longest delay.
+    /// Deadlines that were missed since they were last reported, and the longest delay.
     late: (u64, Nanos),
-    told: Mono,
+    reported: Mono,
 }
 
 impl Rounds {
@@ -47,22 +47,22 @@ impl Rounds {
     ) -> Rounds {
         let (clocks, deadline) = (Clocks::default(), Mono::now());
         let (late, period) = ((0, Nanos(0)), shared.period());
-        Rounds { sensors, period, deadline, clocks, samples, anchors, incidents, shared, late, told: deadline }
+        Rounds { sensors, period, deadline, clocks, samples, anchors, incidents, shared, late, reported: deadline }
     }
 
     /// Makes the thread that calls it the sampler's.
     pub fn prepare(&mut self, realtime: bool) {
         self.shared.set_class(realtime::prepare(realtime));
         self.deadline = Mono::now();
-        self.told = self.deadline;
+        self.reported = self.deadline;
     }
 
-    /// Reads all sensors at every deadline, until it is told to stop; says what became of the sensors.
+    /// Reads all sensors at every deadline, until it is stopped; says what became of the sensors.
     pub fn run(&mut self) -> Vec<FinalSensorState> {
         while !self.shared.is_stopped() {
             self.next();
         }
-        // What is left to tell.
+        // What is left to report.
         self.tell_sums(Mono::now());
         self.final_states()
     }
@@ -76,7 +76,7 @@ impl Rounds {
         let flags = if late > self.period { Flags::LATE } else { Flags::default() };
         let now = self.read_all(flags);
         self.move_on(now, late);
-        if now - self.told >= BETWEEN_SUMS {
+        if now - self.reported >= BETWEEN_SUMS {
             self.tell_sums(now);
         }
         if self.shared.are_final_states_wanted() {
@@ -109,15 +109,15 @@ impl Rounds {
     fn look_at_clocks(&mut self, now: Mono) {
         let look = self.clocks.look();
         if let Some(anchor) = look.anchor {
-            // If nobody took an anchor for an hour, the last one will do.
+            // If no anchor was taken for an hour, the last one will do.
             let _ = self.anchors.push(anchor);
         }
         if let Some(time) = look.suspend {
-            self.tell(now, None, What::Suspend(time));
+            self.report(now, None, What::Suspend(time));
             self.sensors.iter_mut().for_each(|sensor| sensor.mark(Flags::APART));
         }
         if let Some(by) = look.step {
-            self.tell(now, None, What::ClockStep(by));
+            self.report(now, None, What::ClockStep(by));
         }
     }
 
@@ -136,7 +136,7 @@ impl Rounds {
                 self.shared.overrun();
             }
             if let Some(what) = what {
-                self.tell(before, Some(id), what);
+                self.report(before, Some(id), what);
             }
             now = Mono::now();
         }
@@ -157,15 +157,15 @@ impl Rounds {
     }
 
     fn tell_sums(&mut self, now: Mono) {
-        self.told = now;
+        self.reported = now;
         self.shared.set_cpu_time(cpu_time());
         let (missed, worst) = std::mem::take(&mut self.late);
         if missed > 0 {
-            self.tell(now, None, What::Late { missed, worst });
+            self.report(now, None, What::Late { missed, worst });
         }
     }
 
-    fn tell(&mut self, at: Mono, sensor: Option<u16>, what: What) {
+    fn report(&mut self, at: Mono, sensor: Option<u16>, what: What) {
         if self.incidents.push(Incident { at, sensor, what }).is_err() {
             self.shared.left_out();
         }

@@ -107,7 +107,7 @@ impl Shared {
         self.read_now.load(Ordering::Relaxed) && self.read_now.swap(false, Ordering::Acquire)
     }
 
-    /// What is known of the sensors is to be told.
+    /// The final states of the sensors are requested.
     pub fn want_final_states(&self) {
         *self.final_states.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.wants_final_states.store(true, Ordering::Release);

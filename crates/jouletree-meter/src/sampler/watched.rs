@@ -1,4 +1,4 @@
-//! One sensor while it is sampled: what it said last, and whether that is worth telling.
+//! One sensor while it is sampled: its last reading, and whether a change is worth reporting.
 
 use std::mem::{Discriminant, discriminant};
 

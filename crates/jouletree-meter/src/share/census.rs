@@ -26,7 +26,7 @@ pub struct Listed {
     pub pid: u32,
     /// The number of its parent.
     pub parent: u32,
-    /// When it began, in ticks since the machine did: tells it from another process with its number.
+    /// When it began, in ticks since the machine did: distinguishes it from another process with its number.
     pub began: u64,
     /// Its command with arguments, or the name in brackets that the kernel gives it.
     pub command: String,
@@ -40,7 +40,7 @@ pub struct Listed {
 
 /// What a pass found.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Pass {
+pub struct ProcScan {
     /// When the pass before was.
     pub from: Mono,
     /// When this one was.
@@ -93,7 +93,7 @@ impl Census {
     }
 
     /// What happened since the pass before.
-    pub fn pass(&mut self) -> Result<Pass, ReadError> {
+    pub fn pass(&mut self) -> Result<ProcScan, ReadError> {
         let at = Mono::now();
         let from = self.last.replace(at);
         self.machine.look()?;
@@ -130,19 +130,19 @@ impl Census {
             known.insert(*pid, Known { began: line.began, ran: line.run, name, command });
         }
         (self.known, self.numbers) = (known, numbers);
-        let Some(from) = from else { return Ok(Pass::default()) };
+        let Some(from) = from else { return Ok(ProcScan::default()) };
         let own = self.nanos(self.own.saturating_sub(own_before));
         let sockets = self.machine.sockets().iter().zip(self.machine.since());
         let shares = sockets.filter_map(|(socket, since)| {
             let listed = processes.iter().filter(|process| process.socket == *socket);
             let ran: f64 = listed.map(|process| process.ran.0 as f64).sum();
-            // The monitor is counted on the first socket: nobody asks where it was.
+            // The monitor is counted on the first socket: where it ran does not matter.
             let own = if *socket == self.machine.sockets().first().copied()? { own.0 as f64 } else { 0.0 };
             share(since, ran / self.tick as f64, own / self.tick as f64).map(|[ours, others, idle, own]| {
                 ShareSample { from, at, socket: *socket, ours, others, idle, own }
             })
         });
-        Ok(Pass { from, at, shares: shares.collect(), processes })
+        Ok(ProcScan { from, at, shares: shares.collect(), processes })
     }
 
     fn nanos(&self, ticks: u64) -> Nanos {

@@ -67,8 +67,8 @@ fn a_number_that_is_used_again_is_another_process() {
 fn shares_make_one_whatever_processes_claim() {
     for (busy, idle, ran, own) in [(10, 90, 5.0, 1.0), (10, 90, 20.0, 0.0), (0, 5, 1.0, 1.0), (7, 0, 0.0, 9.0)] {
         let since = SocketTicks { ticks: CpuTicks { busy, idle, stolen: 3 }, cpus: 1 };
-        let [ours, others, nobody, monitor] = share(&since, ran, own).unwrap();
-        assert!((ours + others + nobody - 1.0).abs() < 1e-12);
+        let [ours, others, idle, monitor] = share(&since, ran, own).unwrap();
+        assert!((ours + others + idle - 1.0).abs() < 1e-12);
         assert!(monitor <= others && ours >= 0.0 && others >= 0.0);
     }
     assert_eq!(share(&SocketTicks::default(), 1.0, 0.0), None);

@@ -27,7 +27,7 @@ impl KeptFile {
         Ok(KeptFile { file: openat(directory, path, flags, Mode::empty())? })
     }
 
-    /// What it says now, as far as there is room.
+    /// What it says now, as far as it fits.
     pub(crate) fn read<'b>(&self, buffer: &'b mut [u8]) -> Result<&'b [u8], Errno> {
         let length = retry_on_intr(|| pread(&self.file, &mut *buffer, 0))?;
         Ok(buffer.get(..length).unwrap_or_default())

@@ -130,7 +130,7 @@ impl Machine {
     }
 }
 
-/// The socket of a CPU; the first where nobody says.
+/// The socket of a CPU; the first where it is unknown.
 pub(crate) fn package(sys: &std::path::Path, cpu: usize) -> u32 {
     let said = line(&sys.join(format!("cpu{cpu}/topology/physical_package_id")));
     // Some boards say -1 for "there is but one".

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use super::kept::{KeptFile, NumberedDirectory};
 
 /// Looks after which time that a child took with it is no longer expected to turn up at its parent.
-const PATIENCE: u8 = 3;
+const MOST_MISSED: u8 = 3;
 
 /// A process that is followed.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Member {
         let stat = KeptFile::open(folder.join("stat"))?;
         let tasks = NumberedDirectory::open(folder.join("task"))?;
         let line = stat.read(&mut [0; ProcessLine::ROOM]).map(ProcessLine::parse)?.ok_or(Errno::SRCH)?;
-        // Two opens by one number: the second may have met another process.
+        // Two opens by one number: the second may have opened another process.
         if line.pid != pid {
             return Err(Errno::SRCH);
         }
@@ -65,8 +65,8 @@ impl Member {
         self.run.saturating_add(self.line.reaped.saturating_mul(tick))
     }
 
-    /// Looks at it. A line that cannot be understood tells nothing new; an empty one, or the line of another process
-    /// with the same number, tells that it is gone.
+    /// Looks at it. A line that cannot be understood changes nothing; an empty one, or the line of another process
+    /// with the same number, means that it is gone.
     pub(super) fn look(&mut self) {
         let mut buffer = [0; ProcessLine::ROOM];
         self.next = match self.stat.read(&mut buffer) {
@@ -108,7 +108,7 @@ impl Member {
         let known = buried.min(self.expected);
         self.expected -= known;
         self.waited = if self.expected == 0 { 0 } else { self.waited + 1 };
-        if self.waited > PATIENCE {
+        if self.waited > MOST_MISSED {
             // A process that does not care for its children's ends never shows their time.
             (self.expected, self.waited) = (0, 0);
         }

@@ -33,7 +33,7 @@ pub struct ShareMeter {
 }
 
 impl ShareMeter {
-    /// The window where nobody asks for another: ten ticks, so that a CPU's ticks tell tenths.
+    /// The window by default: ten ticks, so that a CPU's ticks resolve tenths.
     pub const WINDOW: Nanos = Nanos(100_000_000);
 
     /// Watches the process `pid` and its descendants from now on, by the best source that works.
@@ -87,7 +87,7 @@ impl ShareMeter {
         self.began
     }
 
-    /// The CPU time of the tree since the start, as fine as its source tells: for those who look inside windows.
+    /// The CPU time of the tree since the start, as fine as its source allows: for callers that look inside windows.
     pub fn cpu_time(&mut self) -> Nanos {
         self.time.read()
     }

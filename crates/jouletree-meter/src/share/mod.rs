@@ -1,7 +1,7 @@
 //! What part of a machine's activity is ours.
 //!
-//! [`Tree`] follows a process and all its descendants. [`TreeTime`] tells their CPU time by the best source that works:
-//! performance events, else the scheduler's account of threads, else ticks. [`Machine`] tells what all CPUs do, by
+//! [`Tree`] follows a process and all its descendants. [`TreeTime`] measures their CPU time by the best source that works:
+//! performance events, else the scheduler's account of threads, else ticks. [`Machine`] measures what all CPUs do, by
 //! socket. [`ShareMeter`] brings them together, window by window: ours + others + idle is one, always. By these
 //! shares `jouletree-series` splits energy.
 //!
@@ -27,7 +27,7 @@ mod tree;
 #[cfg(test)]
 mod tree_tests;
 
-pub use census::{Census, Listed, Pass};
+pub use census::{Census, Listed, ProcScan};
 pub use machine::{CpuTicks, Machine, SocketTicks};
 pub use meter::ShareMeter;
 pub use source::{Source, TreeTime};

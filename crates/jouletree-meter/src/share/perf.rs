@@ -1,7 +1,7 @@
 //! CPU time by performance events: the kernel's task clock, inherited by all that descends from a thread.
 //!
 //! The finest source, and cheap: one system call for each thread that was there when the watch began. It counts what is
-//! born later and what has ended. In a virtual machine it goes on while the hypervisor runs somebody else. It misses the
+//! born later and what has ended. In a virtual machine it goes on while the hypervisor runs another guest. It misses the
 //! last moments of every thread, in which the kernel clears up, and programs that run with other rights than their
 //! user's (setuid): where the ticks of the processes show more, that is added.
 
@@ -15,7 +15,7 @@ use rustix::fs::{PROC_SUPER_MAGIC, statfs};
 
 use super::tree::{Tree, monitor_in};
 
-/// Times that the counters are set up anew because threads were born meanwhile, of which nobody could say whether they
+/// Times that the counters are set up anew because threads were born meanwhile, of which it is unknown whether they
 /// are counted.
 const ATTEMPTS: usize = 50;
 

@@ -50,7 +50,7 @@ fn capacity(socket: &SocketTicks, window: Nanos) -> Option<(f64, f64, f64)> {
     Some((busy / here, capacity, kept))
 }
 
-/// Cuts every socket's capacity; `weights` tell where the tree ran, in any unit, one for each socket. A socket of which
+/// Cuts every socket's capacity; `weights` say where the tree ran, in any unit, one for each socket. A socket of which
 /// nothing is known gets no slice.
 pub(super) fn reconcile(
     sockets: &[SocketTicks],
@@ -90,7 +90,7 @@ pub(super) fn reconcile(
 
     let total: f64 = weights.iter().zip(slices.iter()).filter(|(_, slice)| slice.is_some()).map(|(w, _)| w).sum();
     let mut left = carry.ours;
-    // Nobody saw where it ran: where the machine was busy, then.
+    // Where it ran is unknown: where the machine was busy, then.
     let busy: f64 = (0..sockets.len()).map(|place| room(place, slices)).sum();
     for place in 0..sockets.len() {
         let weight = if total > 0.0 {

@@ -72,7 +72,7 @@ fn two_sockets_share_by_weight_and_overflow_into_each_other() {
     let found = slices(&sockets, &[0.0, 1.0], times(200_000_000, 0), &mut Carry::default());
     assert_near(found[0], 0.5, 0.5, 0.0, 0.0);
     assert_near(found[1], 0.5, 0.0, 0.5, 0.0);
-    // Nobody saw where it ran: where the machine was busy.
+    // Where it ran is unknown: where the machine was busy.
     let found = slices(&sockets, &[0.0, 0.0], times(150_000_000, 0), &mut Carry::default());
     assert_near(found[0], 0.5, 0.5, 0.0, 0.0);
     assert_near(found[1], 0.25, 0.25, 0.5, 0.0);

@@ -31,7 +31,7 @@ impl Source {
     /// All, the finest first.
     pub const ALL: [Source; 3] = [Source::PerfTaskClock, Source::Schedstat, Source::Stat];
 
-    /// The step in which it tells the time of one running thread.
+    /// The step in which it counts the time of one running thread.
     pub fn resolution(self) -> Nanos {
         match self {
             Source::PerfTaskClock => PERF_STEP,

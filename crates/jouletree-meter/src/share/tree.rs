@@ -1,10 +1,10 @@
 //! A process and all that descends from it: threads, children, data loaders, born late or dying early.
 //!
-//! Descendants are looked for in `task/*/children`, or among all processes where the kernel does not tell children. One
-//! that was seen once stays in the tree, whoever becomes its parent; one that is born, orphaned by the end of its parent
+//! Descendants are looked for in `task/*/children`, or among all processes where the kernel does not list children. One
+//! that was seen once stays in the tree, whatever becomes its parent; one that is born, orphaned by the end of its parent
 //! and never seen is missed, as is one that ends between two looks, but the time of the latter is found at its parent.
 //! The monitor itself is never part of a tree. Files are kept open, so that a number that is used again for another
-//! process is never mistaken; where files are not the kernel's, the time of the beginning tells.
+//! process is never mistaken; where files are not the kernel's, the start time decides.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -161,7 +161,7 @@ fn garbage_tells_nothing_and_does_no_harm() {
     fake.process(10, 1, 8, 0, 100);
     tree.look();
     assert_eq!(tree.time(), ticks(3));
-    // Time that runs backwards stands still.
+    // Time that runs backwards is ignored.
     fake.process(10, 1, 2, 0, 100);
     tree.look();
     assert_eq!(tree.time(), ticks(3));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jouletree_model::sampling::{Ending, SensorInfo};
 
-use super::hurry::Hurry;
+use super::early_flush::EarlyFlush;
 use super::session::{Next, Session};
 
 /// A session, wherever its station is.
@@ -12,12 +12,12 @@ pub trait Feed: Send {
     /// The sensors, in the order of [`Sample::sensor`](jouletree_model::sampling::Sample::sensor).
     fn sensors(&self) -> Vec<SensorInfo>;
 
-    /// The next batch; waits for it no longer than `wait`. Whoever asks again has taken care of the batch before.
+    /// The next batch; waits for it no longer than `wait`. Asking again acknowledges the batch before.
     fn next(&mut self, wait: Duration) -> Result<Next, FeedError>;
 
-    /// By what it can be made to hand over the next batch at once. A station elsewhere is not hurried.
-    fn hurry(&self) -> Hurry {
-        Hurry::default()
+    /// A handle that requests an early flush of its batch. The station of a daemon has none.
+    fn early_flush(&self) -> EarlyFlush {
+        EarlyFlush::default()
     }
 
     /// Ends it. What happened until now is still given by [`Feed::next`].
@@ -44,8 +44,8 @@ impl Feed for Session {
         Ok(Session::next(self, wait))
     }
 
-    fn hurry(&self) -> Hurry {
-        Session::hurry(self)
+    fn early_flush(&self) -> EarlyFlush {
+        Session::early_flush(self)
     }
 
     fn stop(&mut self) {

@@ -72,7 +72,7 @@ fn ask(roots: &Roots, state: &Weak<Mutex<State>>) {
 }
 
 fn note(gpu: &Gpu, trees: &[(u64, HashSet<u32>)], state: &Mutex<State>) {
-    // A GPU that does not answer has no line; that it is lost is told by its sensor.
+    // A GPU that does not answer has no line; its sensor reports the loss.
     let Ok(used) = gpu.use_now() else { return };
     let at = Mono::now();
     for (session, processes) in trees {

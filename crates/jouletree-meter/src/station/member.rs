@@ -46,7 +46,7 @@ struct Due {
 }
 
 impl Member {
-    /// Begins a session at an instant that an anchor tells.
+    /// Begins a session at the instant of an anchor.
     pub fn begin(
         id: u64,
         watch: Watch,
@@ -56,7 +56,7 @@ impl Member {
         sensors: usize,
     ) -> Result<Member, SessionError> {
         let tree = watch.pid.map(|pid| ShareMeter::start(roots, pid)).transpose()?;
-        // A machine that does not tell resources has power all the same.
+        // A machine that does not report resources has power all the same.
         let tree = tree.map(|share| (share, ResourceLog::start(roots, RESOURCES).ok()));
         Ok(Member {
             id,
@@ -85,7 +85,7 @@ impl Member {
             return;
         }
         due.seen = stretch;
-        // Where nobody else reads more often, every reading is meant for this session, on time or not.
+        // Where no other session reads more often, every reading is meant for this session, on time or not.
         let slack = if self.period <= period { self.period.0 / 2 } else { 0 };
         if round.0.saturating_add(slack) < due.from.0 {
             due.early = Some(sample);
@@ -120,7 +120,7 @@ impl Member {
         self.tree.as_ref().map(|(share, _)| share.time().tree().processes())
     }
 
-    /// Looks at the process tree; tells its shares up to now, if that is wanted.
+    /// Samples the process tree; reports its shares up to now, if that is wanted.
     pub fn look(&mut self, now: Mono, closes: bool) {
         let Some((share, resources)) = &mut self.tree else { return };
         let shares = if closes { share.close(now) } else { share.poll(now) };
@@ -144,7 +144,7 @@ impl Member {
         self.queue.set_over(tree.is_over());
     }
 
-    /// When shares can be told next, however much somebody hurries.
+    /// When shares are known next at the earliest.
     pub fn closes(&self) -> Mono {
         let began = self.tree.as_ref().and_then(|(share, _)| share.began());
         Mono(began.unwrap_or_default().0.saturating_add(SHORTEST_SHARE.0))
@@ -156,8 +156,8 @@ impl Member {
         self.queue.push(std::mem::replace(&mut self.batch, next));
     }
 
-    /// Tells what is known of the session by now.
-    pub fn tell(&mut self, sampler: &Ending) {
+    /// Publishes what is known of the session by now.
+    pub fn publish(&mut self, sampler: &Ending) {
         let mut ending = sampler.clone();
         ending.remarks.append(&mut self.remarks.clone());
         if let Some((share, _)) = &mut self.tree {
@@ -166,7 +166,7 @@ impl Member {
         }
         ending.share_source = self.share_source();
         ending.own_time = process_time() - self.own_time;
-        self.queue.update(|told| *told = ending);
+        self.queue.update(|state| *state = ending);
     }
 
     /// Nothing more will come.

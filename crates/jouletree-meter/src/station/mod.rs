@@ -3,11 +3,12 @@
 //! A recording, the live view and the daemon all read energy in this one way. A [`Session`] watches a process tree, or
 //! just the machine, and gives [`Batch`]es. As long as there is no session, sensors are read once a second, so that no
 //! counter wraps unseen; with sessions, as often as the most demanding one wants, and each gets what it asked for. A
-//! session that nobody empties loses its oldest batches, is told how many, and holds up nobody.
+//! session that is not emptied loses its oldest batches, receives their number, and does not delay others.
 
+mod early_flush;
 mod feed;
 mod gpu_log;
-mod hurry;
+mod incident_log;
 mod member;
 mod queue;
 mod rounds;
@@ -22,8 +23,8 @@ use jouletree_host::Roots;
 use jouletree_model::Nanos;
 use jouletree_model::sampling::{SensorInfo, Stats};
 
+pub use early_flush::EarlyFlush;
 pub use feed::{Feed, FeedError};
-pub use hurry::Hurry;
 pub use session::{Next, Session};
 
 use crate::Sensor;
@@ -39,7 +40,7 @@ const IDLE: Nanos = sampler::Options::LONGEST;
 pub struct Options {
     /// Whether to request real-time scheduling (SCHED_FIFO), without which a busy machine makes samples late.
     pub realtime: bool,
-    /// How many samples wait in a session for somebody to take them before the oldest are dropped. Each takes 24 bytes.
+    /// How many samples wait in a session to be taken before the oldest are dropped. Each takes 24 bytes.
     pub most_waiting: usize,
 }
 
@@ -89,7 +90,7 @@ pub struct Station {
     state: Arc<Mutex<State>>,
 }
 
-/// What a station tells about itself.
+/// What a station publishes about itself.
 #[derive(Debug, Default)]
 struct State {
     sensors: Vec<SensorInfo>,

@@ -24,7 +24,7 @@ struct State {
     batches: VecDeque<Batch>,
     /// The samples in them.
     waiting: usize,
-    /// Samples that were dropped and not told yet.
+    /// Samples that were dropped and not reported yet.
     lost: u64,
     /// Sensors of which a dropped sample said that nothing is known before it.
     torn: BTreeSet<u16>,

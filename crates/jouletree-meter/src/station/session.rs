@@ -6,7 +6,7 @@ use std::time::Duration;
 use jouletree_model::sampling::{Batch, Ending};
 
 use super::Station;
-use super::hurry::Hurry;
+use super::early_flush::EarlyFlush;
 use super::queue::Queue;
 use super::worker::Order;
 
@@ -46,8 +46,8 @@ impl Session {
     }
 
     /// By what it can be made to hand over the next batch at once.
-    pub fn hurry(&self) -> Hurry {
-        Hurry::of(&self.station.orders, self.id)
+    pub fn early_flush(&self) -> EarlyFlush {
+        EarlyFlush::of(&self.station.orders, self.id)
     }
 
     /// Ends it. What happened until now is still given by [`Session::next`].

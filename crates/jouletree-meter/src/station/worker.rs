@@ -9,6 +9,7 @@ use jouletree_model::Nanos;
 use jouletree_model::sampling::{Anchor, Ending, Mono, SensorInfo};
 
 use super::gpu_log::GpuLog;
+use super::incident_log::IncidentLog;
 use super::member::Member;
 use super::queue::Queue;
 use super::rounds::RoundClock;
@@ -28,7 +29,8 @@ const LOOKS_PER_BATCH: u32 = 2;
 pub(super) enum Order {
     Watch(Watch, Sender<Result<(u64, Arc<Queue>), SessionError>>),
     Stop(u64),
-    Hurry(u64),
+    /// Hand over the batch of a session early.
+    Flush(u64),
 }
 
 pub(super) struct Worker {
@@ -43,8 +45,9 @@ pub(super) struct Worker {
     /// The period of the sampler.
     period: Nanos,
     next_id: u64,
-    /// Sessions that somebody waits for, and when there is something to hand over.
-    hurried: Vec<(u64, Instant)>,
+    /// Sessions with an early flush pending, and when each is due.
+    early_flushes: Vec<(u64, Instant)>,
+    incident_log: IncidentLog,
 }
 
 impl Worker {
@@ -55,12 +58,23 @@ impl Worker {
         state: Arc<Mutex<State>>,
         orders: Receiver<Order>,
     ) -> Worker {
-        let (members, gpus, period, next_id, hurried) = (Vec::new(), None, IDLE, 1, Vec::new());
-        let rounds = RoundClock::default();
-        Worker { sampler, roots, options, state, orders, members, gpus, rounds, period, next_id, hurried }
+        Worker {
+            sampler,
+            roots,
+            options,
+            state,
+            orders,
+            members: Vec::new(),
+            gpus: None,
+            rounds: RoundClock::default(),
+            period: IDLE,
+            next_id: 1,
+            early_flushes: Vec::new(),
+            incident_log: IncidentLog::default(),
+        }
     }
 
-    /// Works until nobody can give orders any more.
+    /// Works until all senders of orders are gone.
     pub fn run(&mut self) {
         let mut next = Instant::now();
         let mut looks = 0_u32;
@@ -68,15 +82,15 @@ impl Worker {
             // Without a session there is nothing to look at between two readings.
             next += if self.members.is_empty() { Duration::from_secs(1) } else { self.between_looks() };
             next = next.max(Instant::now());
-            next = self.hurried.iter().map(|(_, ready)| *ready).fold(next, Instant::min);
+            next = self.early_flushes.iter().map(|(_, ready)| *ready).fold(next, Instant::min);
             if !self.obey_until(&mut next) {
                 return self.members.drain(..).for_each(|member| member.end());
             }
-            let hurried = self.ready();
-            self.look(&hurried);
+            let flushed = self.due_flushes();
+            self.look(&flushed);
             looks = looks.wrapping_add(1);
             let is_time = looks.is_multiple_of(LOOKS_PER_BATCH);
-            let due = self.members.iter_mut().filter(|member| is_time || hurried.contains(&member.id));
+            let due = self.members.iter_mut().filter(|member| is_time || flushed.contains(&member.id));
             due.for_each(Member::hand_over);
         }
     }
@@ -96,7 +110,7 @@ impl Worker {
                     *next = (*next).min(Instant::now() + self.between_looks());
                 }
                 Ok(Order::Stop(id)) => self.stop(id),
-                Ok(Order::Hurry(id)) => *next = (*next).min(self.hurry(id)),
+                Ok(Order::Flush(id)) => *next = (*next).min(self.schedule_flush(id)),
                 Err(RecvTimeoutError::Timeout) => return true,
                 Err(RecvTimeoutError::Disconnected) => return false,
             }
@@ -127,7 +141,7 @@ impl Worker {
         let mut member = self.members.remove(place);
         member.take_last();
         member.hand_over();
-        member.tell(&known);
+        member.publish(&known);
         member.end();
         if self.members.is_empty() {
             self.gpus = None;
@@ -137,8 +151,8 @@ impl Worker {
         self.keep_pace();
     }
 
-    /// Notes that somebody waits for a session; says when there will be something to hand over.
-    fn hurry(&mut self, id: u64) -> Instant {
+    /// Schedules an early flush of a session; returns when it is due.
+    fn schedule_flush(&mut self, id: u64) -> Instant {
         let now = Instant::now();
         let Some(member) = self.members.iter().find(|member| member.id == id) else {
             return now + self.between_looks();
@@ -148,16 +162,16 @@ impl Worker {
         let update = self.sampler.infos().iter().map(shown).max().unwrap_or_default() + self.period;
         let wait = update.min(NEXT_UPDATE).max(member.closes() - Mono::now()).max(Nanos(0));
         let ready = now + Duration::from_nanos(wait.0.unsigned_abs());
-        self.hurried.retain(|(other, _)| *other != id);
-        self.hurried.push((id, ready));
+        self.early_flushes.retain(|(other, _)| *other != id);
+        self.early_flushes.push((id, ready));
         self.sampler.read_now();
         ready
     }
 
-    /// The sessions that somebody waits for and that have something to hand over by now.
-    fn ready(&mut self) -> Vec<u64> {
+    /// The sessions whose early flush is due by now.
+    fn due_flushes(&mut self) -> Vec<u64> {
         let now = Instant::now();
-        self.hurried.extract_if(.., |(_, ready)| *ready <= now).map(|(id, _)| id).collect()
+        self.early_flushes.extract_if(.., |(_, ready)| *ready <= now).map(|(id, _)| id).collect()
     }
 
     /// Reads as often as the most demanding session wants.
@@ -181,6 +195,7 @@ impl Worker {
             members.iter_mut().for_each(|member| member.take(sample, round, period));
         });
         let (anchors, incidents) = self.sampler.take_news();
+        self.incident_log.log(&incidents, self.sampler.infos());
         let now = Mono::now();
         for member in members.iter_mut() {
             let gpus = self.gpus.as_ref().map(|gpus| gpus.take(member.id, member.processes())).unwrap_or_default();

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use jouletree_host::Now;
-use jouletree_meter::external::{ExternalMeter, Place};
+use jouletree_meter::external::{ExternalMeter, MeterAddress};
 use jouletree_meter::{ReadError, Reading, Sensor};
 use jouletree_model::sampling::Anchor;
 use jouletree_model::{Kind, PowerUnit};
@@ -100,7 +100,7 @@ fn a_pipe_outlives_its_writers() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pipe");
     rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-    // Opening does not wait for somebody to write.
+    // Opening does not wait for a writer.
     let mut sensor = opened(&meter(path.to_str().unwrap()));
     let all = lines(&WATTS);
     let middle = all.match_indices('\n').nth(1).unwrap().0 + 1;
@@ -192,6 +192,6 @@ fn a_place_that_is_not_there_says_what_to_do() {
     assert!(meter(folder.path().to_str().unwrap()).find().sensor.is_err());
     // A port that was free a moment ago.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let refused = ExternalMeter::of_machine(Place::Tcp(port.to_string())).find();
+    let refused = ExternalMeter::of_machine(MeterAddress::Tcp(port.to_string())).find();
     assert!(refused.sensor.err().unwrap().remedy.unwrap().contains("listens"));
 }

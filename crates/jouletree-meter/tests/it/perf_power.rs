@@ -1,5 +1,5 @@
 //! Energy through performance events. No machine here has the unit, so a folder describes one whose events are the
-//! kernel's own: its CPU clock, which counts nanoseconds, and its dummy, which stands at zero for ever as the counters
+//! kernel's own: its CPU clock, which counts nanoseconds, and its dummy, which stays at zero for ever as the counters
 //! of virtual machines do. The events are opened and read for real.
 
 use test_support::powercap as common;
@@ -20,7 +20,7 @@ const DUMMY: &str = "event=0x09";
 /// A nanosecond of a CPU for 20 nanojoules: 20 W.
 const SCALE: &str = "2e-8";
 
-/// The files of a unit that the kernel's software events stand for.
+/// The files of a unit that the kernel's software events simulate.
 fn unit(root: &Path, events: &[(&str, &str)], cpumask: &str) {
     let folder = root.join("bus/event_source/devices/power");
     fs::create_dir_all(folder.join("events")).unwrap();

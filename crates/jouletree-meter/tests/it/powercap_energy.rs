@@ -50,17 +50,17 @@ fn segment() -> impl Strategy<Value = String> {
 
 /// What happens between two looks at the counter.
 #[derive(Debug, Clone)]
-enum Look {
+enum CounterRead {
     After(Duration),
     Lost(Duration),
 }
 
-fn look() -> impl Strategy<Value = Look> {
+fn look() -> impl Strategy<Value = CounterRead> {
     prop_oneof![
-        8 => (1_u64..200_000).prop_map(|us| Look::After(Duration::from_micros(us))),
-        1 => (1_u64..60).prop_map(|seconds| Look::After(Duration::from_secs(seconds))),
-        1 => (130_u64..300).prop_map(|seconds| Look::After(Duration::from_secs(seconds))),
-        1 => (1_u64..5000).prop_map(|ms| Look::Lost(Duration::from_millis(ms))),
+        8 => (1_u64..200_000).prop_map(|us| CounterRead::After(Duration::from_micros(us))),
+        1 => (1_u64..60).prop_map(|seconds| CounterRead::After(Duration::from_secs(seconds))),
+        1 => (130_u64..300).prop_map(|seconds| CounterRead::After(Duration::from_secs(seconds))),
+        1 => (1_u64..5000).prop_map(|ms| CounterRead::Lost(Duration::from_millis(ms))),
     ]
 }
 
@@ -80,13 +80,16 @@ proptest! {
         let mut sensor = machine.sensor("cpu:0", None);
         let mut counter = Counter::new(sensor.info());
         prop_assert_eq!(counter.take(machine.now(), sensor.read().unwrap()), Advance::Begins);
-        let longest = Duration::from_nanos(counter.longest_gap().unwrap().0.unsigned_abs());
+        let info = sensor.info();
+        // The longest time for which the counter cannot have wrapped twice, within a millisecond.
+        let seconds = info.range.unwrap() as f64 * 1e-6 / info.most.0;
+        let longest = Duration::from_secs_f64(seconds) - Duration::from_millis(20);
         // Each stretch without a gap has two ends, each of which may be off by a tick.
         let (mut in_gaps, mut stretches) = (0.0, 1.0);
         for look in &looks {
             let from = machine.fake.now();
-            let (Look::After(time) | Look::Lost(time)) = look;
-            let is_lost = matches!(look, Look::Lost(_));
+            let (CounterRead::After(time) | CounterRead::Lost(time)) = look;
+            let is_lost = matches!(look, CounterRead::Lost(_));
             if is_lost {
                 counter.lose();
             }

@@ -1,4 +1,4 @@
-//! The real sampler's thread on a fake powercap tree and a stand-in for NVIDIA's library that play by the clock: no
+//! The real sampler's thread on a fake powercap tree and a test double of NVIDIA's library that play by the clock: no
 //! number here comes from hardware. The machine may be busy; what is promised must hold nevertheless.
 
 use test_support::powercap as common;
@@ -19,7 +19,7 @@ use punctual::punctually;
 const MS: i64 = 1_000_000;
 
 /// What was sampled, and the fake that was played.
-struct Recording {
+struct SampledRun {
     samples: Vec<Sample>,
     sampler: Sampler,
     builders: Vec<SeriesBuilder>,
@@ -29,7 +29,7 @@ struct Recording {
 }
 
 /// Samples these sensors by the clock while the fake plays.
-fn record(machine: Machine, sensors: Vec<Box<dyn Sensor>>, lasts: Duration) -> (Recording, tempfile::TempDir) {
+fn record(machine: Machine, sensors: Vec<Box<dyn Sensor>>, lasts: Duration) -> (SampledRun, tempfile::TempDir) {
     let Machine { folder, fake } = machine;
     let player = Player::start(fake);
     let begun = Mono(Mono::now().0 - i64::try_from(player.elapsed().as_nanos()).unwrap());
@@ -53,10 +53,10 @@ fn record(machine: Machine, sensors: Vec<Box<dyn Sensor>>, lasts: Duration) -> (
         }
         std::thread::sleep(Duration::from_millis(50));
     }
-    (Recording { samples, sampler, builders, player, begun }, folder)
+    (SampledRun { samples, sampler, builders, player, begun }, folder)
 }
 
-impl Recording {
+impl SampledRun {
     /// The words of what happened to a sensor. A player that is held up by a busy machine is not worth a word.
     fn words(&self, sensor: u16) -> Vec<String> {
         let whats = self.whats(sensor).into_iter();
@@ -95,7 +95,7 @@ impl Recording {
     }
 }
 
-fn package(faults: &str) -> (Recording, tempfile::TempDir) {
+fn package(faults: &str) -> (SampledRun, tempfile::TempDir) {
     let machine = machine(Layout::TwoSockets, &format!("start 0.2s before wrap\npackage-0: 50W\n{faults}"));
     let sensors = vec![machine.sensor("cpu:0", None), machine.sensor("cpu:1", None)];
     let (recording, folder) = record(machine, sensors, Duration::from_millis(1500));
@@ -168,9 +168,9 @@ fn a_counter_that_is_set_back_is_a_gap() {
 #[test]
 fn a_frozen_counter_is_told_and_is_a_gap() {
     let (recording, _folder) = package("at 500ms package-0 freeze for 600ms");
-    let told = recording.whats(0);
-    assert!(matches!(told[0], What::Still(time) if *time > Nanos(250 * MS)), "{told:?}");
-    assert_eq!(told[1], &What::Moves);
+    let whats = recording.whats(0);
+    assert!(matches!(whats[0], What::Still(time) if *time > Nanos(250 * MS)), "{whats:?}");
+    assert_eq!(whats[1], &What::Moves);
     assert!(recording.reasons(0).contains(&Why::Still));
     recording.check_energy("package-0");
 }
@@ -200,7 +200,7 @@ fn hangs_beside_a_package() {
     assert_eq!(words.last().unwrap(), "it can be read again");
     assert!(recording.reasons(1).contains(&Why::Failed));
     assert_eq!(recording.words(0), [""; 0]);
-    // Nobody reads it 150 ms late because another hangs.
+    // It is not read 150 ms late because another hangs.
     let times: Vec<i64> = recording.samples.iter().filter(|s| s.sensor == 0).map(|s| s.at.0).collect();
     let longest = times.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap();
     println!(

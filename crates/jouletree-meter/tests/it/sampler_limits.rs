@@ -100,8 +100,8 @@ fn is_asked_twice() {
     sampler.drain(|sample| samples.push(sample));
     assert_eq!(asked.load(Ordering::Relaxed), 2);
     assert!(samples.len() == 2 && samples.iter().all(|sample| sample.flags.has(Flags::GAP)));
-    let told: Vec<&What> = sampler.incidents().iter().filter(|i| i.sensor.is_some()).map(|i| &i.what).collect();
-    assert_eq!(told, [&What::Lost("it is gone (No such device)".to_owned())]);
+    let whats: Vec<&What> = sampler.incidents().iter().filter(|i| i.sensor.is_some()).map(|i| &i.what).collect();
+    assert_eq!(whats, [&What::Lost("it is gone (No such device)".to_owned())]);
     let series = SeriesBuilder::new(&sampler.infos()[0], Nanos(4_000_000)).series(sampler.anchors()).unwrap();
     let nothing = Windows::of(&series, &sampler.infos()[0]).energy_between(Nanos(0), Nanos::MAX);
     assert_eq!((nothing.joules.0, nothing.coverage), (0.0, 0.0));

@@ -217,7 +217,7 @@ fn gaps(series: &EnergySeries) -> Vec<(f64, f64)> {
 fn two_wraps_between_samples_are_a_marked_gap() {
     let mut machine = machine(Layout::OneSocket, "package-0: 1.5kW");
     let mut sensor = machine.sensor("cpu:0", None);
-    // Somebody who samples every 100 s: it is not stale, and still nobody knows.
+    // A client that samples every 100 s: it is not stale, and still unknown.
     let mut builder = SeriesBuilder::new(sensor.info(), Nanos(100_000_000_000));
     for wait in [0, 1, 400, 1] {
         machine.fake.advance(Duration::from_secs(wait)).unwrap();

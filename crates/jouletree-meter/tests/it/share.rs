@@ -1,4 +1,4 @@
-//! Shares of real processes: this program runs itself as the one that is watched, which tells what it used.
+//! Shares of real processes: this program runs itself as the one that is watched, which reports what it used.
 
 use crate::worker;
 

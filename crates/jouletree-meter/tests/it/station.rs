@@ -51,8 +51,8 @@ fn bound(player: &Player) -> f64 {
 /// Everything until the end.
 fn rest(session: &mut Session) -> Vec<Batch> {
     let mut batches = Vec::new();
-    let patience = Instant::now() + Duration::from_secs(20);
-    while Instant::now() < patience {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while Instant::now() < deadline {
         match session.next(Duration::from_secs(5)) {
             Next::Batch(batch) => batches.push(batch),
             Next::NothingYet => {}
@@ -150,7 +150,7 @@ fn a_session_that_nobody_empties_loses_its_oldest_and_says_so() {
     lazy.stop();
     eager.stop();
     taken.extend(rest(&mut eager));
-    assert!(taken.iter().all(|batch| batch.lost == 0), "a lazy neighbour harms nobody");
+    assert!(taken.iter().all(|batch| batch.lost == 0), "a lazy neighbour harms no other session");
     let left = rest(&mut lazy);
     let lost: u64 = left.iter().map(|batch| batch.lost).sum();
     assert!(lost > 0 && left[0].number > 0, "{lost}");
@@ -163,7 +163,7 @@ fn a_session_that_nobody_empties_loses_its_oldest_and_says_so() {
     assert!((joules - 60.0 * seconds).abs() < bound(&player), "{joules} J in {seconds} s");
 }
 
-/// However many sessions somebody opens, at whatever time and period: one reading in a stretch of the grid is all there
+/// However many sessions a client opens, at whatever time and period: one reading in a stretch of the grid is all there
 /// is to see.
 #[test]
 fn sessions_on_a_grid_show_no_more_together_than_one_alone() {
@@ -203,29 +203,29 @@ fn the_end_of_a_tree_is_seen_and_a_session_outlives_it() {
     let mut session = station.watch(Watch { pid: Some(busy.0.id()), ..Watch::default() }).unwrap();
     drop(station);
     drop(busy);
-    let patience = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_secs(10);
     while !session.is_over() {
-        assert!(Instant::now() < patience, "its end is not seen");
+        assert!(Instant::now() < deadline, "its end is not seen");
         session.next(Duration::from_millis(50));
     }
     session.stop();
     assert!(!rest(&mut session).is_empty());
 }
 
-/// Who hurries does not wait for the next batch that would come anyway, and loses nothing.
+/// A client that requests an early flush does not wait for the next regular batch, and loses nothing.
 #[test]
-fn a_session_can_be_hurried() {
-    punctually(hurries);
+fn a_session_can_be_flushed_early() {
+    punctually(flushes_early);
 }
 
-fn hurries() {
+fn flushes_early() {
     let (station, player, _folder) = station("package-0: 60W", Options::default());
     let busy = Busy::start();
     let mut session = station.watch(Watch { pid: Some(busy.0.id()), ..Watch::default() }).unwrap();
     let (mut batches, mut waits) = (Vec::new(), Vec::new());
     for _ in 0..30 {
         let began = Instant::now();
-        session.hurry().now();
+        session.early_flush().now();
         match session.next(Duration::from_secs(5)) {
             Next::Batch(batch) => batches.push(batch),
             other => panic!("{other:?}"),
@@ -233,7 +233,7 @@ fn hurries() {
         waits.push(began.elapsed());
     }
     waits.sort_unstable();
-    // Without haste a batch takes 100 ms; on a machine that is busy otherwise, half of them may take longer.
+    // Without an early flush a batch takes 100 ms; on a machine that is busy otherwise, half of them may take longer.
     assert!(waits[waits.len() / 4] < Duration::from_millis(80), "{waits:?}");
     session.stop();
     batches.extend(rest(&mut session));

@@ -30,7 +30,7 @@ impl Flags {
     /// It was read more than a period after its time.
     pub const LATE: Flags = Flags(2);
     /// It does not follow from the sample before: the machine was suspended between them, or a reading that failed
-    /// between them found no room. What was used meanwhile is not known.
+    /// between them was dropped. What was used meanwhile is not known.
     pub const APART: Flags = Flags(4);
     /// The sensor itself says when the count stood there, which is before it was read.
     pub const STAMPED: Flags = Flags(8);

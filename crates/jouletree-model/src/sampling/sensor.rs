@@ -1,6 +1,6 @@
 //! What is known about a sensor: its device, its counter, its quality.
 
-use crate::{Device, Kind, Nanos};
+use crate::{Device, Kind, Microjoules, Nanos, Watts};
 
 /// What is known about a sensor.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,12 +15,12 @@ pub struct SensorInfo {
     pub kind: Kind,
     /// The largest count before it begins again at zero; `None` when it never does.
     pub range: Option<u64>,
-    /// The step in which it counts, in microjoules.
-    pub step: f64,
+    /// The step in which it counts.
+    pub step: Microjoules,
     /// How often the hardware updates it, as far as that is known.
     pub period: Nanos,
-    /// The device cannot draw more watts than this: faster growth means that the counter was reset.
-    pub most_watts: f64,
+    /// The device cannot draw more than this: faster growth means that the counter was reset.
+    pub most: Watts,
     /// Whether reading it may take milliseconds, so that it must not hold up the others.
     pub is_slow: bool,
     /// How far its numbers can be trusted, beyond their kind.
@@ -47,21 +47,21 @@ pub struct Quality {
     pub bounds: Option<Bounds>,
 }
 
-/// Factors that lead from a number to the ends of its 90 % interval.
+/// Factors that lead from a number to the ends of the interval of this level, in percent. Sensors have those of 90 %.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bounds {
-    /// To the 5th percentile, at most one.
+pub struct Bounds<const PERCENT: u8 = 90> {
+    /// To the lower end (at 90 % the 5th percentile), at most one.
     pub low: f64,
-    /// To the 95th percentile, at least one.
+    /// To the upper end (at 90 % the 95th percentile), at least one.
     pub high: f64,
 }
 
 /// From the ends of a normal 90 % interval to those of the 95 % interval.
 const FROM_90_TO_95: f64 = 1.96 / 1.645;
 
-impl Bounds {
+impl Bounds<90> {
     /// The factors that lead to the ends of the 95 % interval, which is the one that people are shown.
-    pub fn at_95(self) -> Bounds {
+    pub fn at_95(self) -> Bounds<95> {
         Bounds { low: self.low.powf(FROM_90_TO_95), high: self.high.powf(FROM_90_TO_95) }
     }
 }

@@ -15,7 +15,7 @@ pub struct ShareSample {
     pub ours: f64,
     /// The part of all other processes and of interrupts, the monitor's included.
     pub others: f64,
-    /// What nobody used.
+    /// Idle energy.
     pub idle: f64,
     /// The monitor's part of the others': it is charged to itself.
     pub own: f64,

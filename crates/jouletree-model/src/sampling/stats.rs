@@ -9,7 +9,7 @@ pub struct Stats {
     pub wakes: u64,
     /// How many deadlines were skipped because the one before was so late.
     pub missed: u64,
-    /// How many samples found no room because they were not drained in time.
+    /// How many samples did not fit into the buffer because they were not drained in time.
     pub overruns: u64,
     /// How many incidents are left out because there were too many.
     pub incidents_left_out: u64,

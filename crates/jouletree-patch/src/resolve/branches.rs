@@ -10,7 +10,7 @@ impl<'a> Knowledge<'a> {
         self.log.len()
     }
 
-    /// Undoes everything since a mark, and tells what it was.
+    /// Undoes everything since a mark, and returns what it was.
     pub fn undo(&mut self, mark: usize) -> Outcome<'a> {
         let mut outcome: Outcome<'a> = FxHashMap::default();
         while self.log.len() > mark {

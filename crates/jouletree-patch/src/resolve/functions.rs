@@ -37,7 +37,7 @@ impl<'a> Knowledge<'a> {
         }
     }
 
-    /// Notes what a function is given by whoever calls it, if nobody here does.
+    /// Notes what a function is given by unknown callers, if it has none here.
     pub fn hand(&mut self, function: u32, handed: &'static str) {
         if let Some(facts) = self.facts_mut(function) {
             facts.handed.get_or_insert(handed);
@@ -135,7 +135,7 @@ impl<'a> Knowledge<'a> {
         self.learn(scope, &parameter.name, &Value::Container(container).into());
     }
 
-    /// What parameters get that nothing in the program tells of, once everything else is known.
+    /// What parameters get that nothing in the program calls, once everything else is known.
     pub fn hand_parameters(&mut self, functions: Range<usize>) {
         for function in functions.start as u32..functions.end as u32 {
             let Some(facts) = self.facts(function) else { continue };

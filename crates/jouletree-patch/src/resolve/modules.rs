@@ -14,7 +14,7 @@ impl<'a> Knowledge<'a> {
         if seen.is_some_and(|values| !values.is_empty()) {
             return seen;
         }
-        // A module inside of a package, once somebody imports it: perhaps `from . import member` in the package itself.
+        // A module inside of a package, once it is imported: perhaps `from . import member` in the package itself.
         self.links.inside(module, member).map(|inner| Value::Module(inner).into()).or(seen)
     }
 
@@ -27,7 +27,7 @@ impl<'a> Knowledge<'a> {
         }
     }
 
-    /// What a name that a file does not bind stands for, if the file has it by `import *`.
+    /// What a name that a file does not bind refers to, if the file has it by `import *`.
     pub fn imported_by_star(&mut self, file: usize, name: &str) -> Option<Values> {
         self.starred(file, name, MOST_STARS)
     }

@@ -7,7 +7,7 @@ use crate::tree::*;
 use crate::values::{Value, Values};
 
 impl<'a> Walk<'a> {
-    /// Walks the body of a function. Those of lambdas are walked where they stand.
+    /// Walks the body of a function. Those of lambdas are walked in place.
     pub(super) fn function_body(&mut self, index: u32) {
         let Some(facts) = self.known.facts(index) else { return };
         let (node, class, parent) = (facts.node, facts.class, facts.parent);
@@ -64,9 +64,9 @@ impl<'a> Walk<'a> {
         }
         self.parameters(function);
         if let Some(returns) = &function.returns {
-            let told = self.annotated(returns);
+            let annotated = self.annotated(returns);
             if self.known.facts(index).is_some_and(|facts| facts.returns.is_empty() && !facts.is_generator) {
-                self.known.returns(index, &told);
+                self.known.returns(index, &annotated);
             }
         }
         self.known.assign(self.scope, &function.name, given);
@@ -90,16 +90,16 @@ impl<'a> Walk<'a> {
         for parameter in &function.parameters {
             let mut values = parameter.default.as_ref().map(|default| self.expr(default)).unwrap_or_default();
             if let Some(annotation) = &parameter.annotation {
-                let told = self.annotated(annotation);
+                let annotated = self.annotated(annotation);
                 match parameter.kind {
                     ParameterKind::Star => {
                         let container = self.known.container(Made::Extra(function.index as u32, false));
-                        self.known.put(container, &told);
+                        self.known.put(container, &annotated);
                         values.add(Value::Container(container));
                     }
                     ParameterKind::DoubleStar => {}
                     _ => {
-                        values.join(&told);
+                        values.join(&annotated);
                     }
                 }
             }

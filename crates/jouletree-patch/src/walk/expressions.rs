@@ -1,4 +1,4 @@
-//! What expressions stand for, calls aside.
+//! What expressions refer to, calls aside.
 
 use super::Walk;
 use crate::resolve::Made;
@@ -17,7 +17,7 @@ impl<'a> Walk<'a> {
         result
     }
 
-    /// What an expression stands for, without noting the calls in it: it is noted elsewhere.
+    /// What an expression refers to, without noting the calls in it: it is noted elsewhere.
     pub(super) fn expr_quietly(&mut self, expr: &'a Expr) -> Values {
         let found = self.found.take();
         let values = self.expr(expr);

@@ -26,14 +26,14 @@ impl<'a> Walk<'a> {
                 self.assign(target, &values);
             }
             StmtKind::AnnAssign { target, annotation, value } => {
-                let told = self.annotated(annotation);
+                let annotated = self.annotated(annotation);
                 match value {
                     Some(value) => {
                         let values = self.expr(value);
-                        let values = if values.is_empty() { told } else { values };
+                        let values = if values.is_empty() { annotated } else { values };
                         self.assign(target, &values);
                     }
-                    None if !told.is_empty() => self.declare(target, &told),
+                    None if !annotated.is_empty() => self.declare(target, &annotated),
                     None => {}
                 }
             }

@@ -6,7 +6,7 @@ use crate::resolve::Passed;
 use crate::values::{PathId, Value, Values};
 
 impl<'a> Walk<'a> {
-    /// Marks a function as traced, if `path` traces; gives what stands for the compiled function.
+    /// Marks a function as traced, if `path` traces; returns the value of the compiled function.
     pub(super) fn trace_function(&mut self, path: PathId, function: u32) -> Option<Value> {
         let name = self.known.paths.name(path);
         if !knowledge::is_tracer(name) {

@@ -190,7 +190,7 @@ train(net, loader, optimizer=torch.optim.SGD(net.parameters()))
     assert_eq!(
         calls("engine.py", &files[1..]),
         [""; 0],
-        "a file that imports no library and that nobody calls tells nothing"
+        "a file that imports no library and that is never called adds nothing"
     );
     assert_eq!(
         calls_among("engine.py", &["main.py"], &files),

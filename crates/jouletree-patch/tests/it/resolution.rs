@@ -1,4 +1,4 @@
-//! What names stand for: imports, scopes, objects, classes, parameters, factories, containers, tracing.
+//! What names refer to: imports, scopes, objects, classes, parameters, factories, containers, tracing.
 
 use crate::common;
 

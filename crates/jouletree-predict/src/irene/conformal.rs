@@ -4,24 +4,15 @@
 //! The promise holds for a model that resembles those measured as they resemble each other; with a handful of models
 //! it is an estimate and no guarantee.
 
-use jouletree_model::Joules;
+use jouletree_model::{Interval, Joules, PREDICTION_LEVEL, PredictionInterval};
 use serde::{Deserialize, Serialize};
 
 use super::tree::Level;
 
 /// The share of nodes that an interval should hold.
-pub(crate) const COVERAGE: f64 = 0.9;
+pub(crate) const COVERAGE: f64 = PREDICTION_LEVEL as f64 / 100.0;
 
-/// A range around a prediction.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Interval {
-    /// Its lower end.
-    pub low: Joules,
-    /// Its upper end.
-    pub high: Joules,
-}
-
-/// Relative half-widths per level; `None` where there was too little to tell.
+/// Relative half-widths per level; `None` where there was too little data.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct LevelQuantiles {
     leaf: Option<f64>,
@@ -63,7 +54,7 @@ impl LevelQuantiles {
     }
 
     /// The interval around a prediction.
-    pub fn around(&self, level: Level, predicted: Joules) -> Option<Interval> {
+    pub fn around(&self, level: Level, predicted: Joules) -> Option<PredictionInterval> {
         let half = match level {
             Level::Leaf => self.leaf,
             Level::Module => self.module,

@@ -42,9 +42,9 @@ pub enum IreneError {
         line: u64,
         /// The column or field.
         column: String,
-        /// What stands there.
+        /// The value in the file.
         value: String,
-        /// What should stand there.
+        /// The value that is expected.
         wanted: &'static str,
     },
     /// A line is no row or no object of the layout.

@@ -122,7 +122,7 @@ impl Method {
 impl FromStr for Method {
     type Err = IreneError;
 
-    /// The name as it is printed; `end2end` and `stepwise` may stand without `irene-`.
+    /// The name as it is printed; `end2end` and `stepwise` may be written without `irene-`.
     fn from_str(text: &str) -> Result<Method, IreneError> {
         let full = format!("irene-{text}");
         Method::ALL.into_iter().find(|method| method.name() == text || method.name() == full).ok_or_else(|| {
@@ -213,7 +213,7 @@ pub fn evaluate(
     evaluate_watched(data, options, &mut |_| {})
 }
 
-/// The same; `trained` is told after each training which method it was, on what.
+/// The same; `trained` is called after each training with the method and its data.
 pub fn evaluate_watched(
     data: &Dataset,
     options: &EvaluationOptions,

@@ -1,4 +1,4 @@
-//! Glue: the work of a module that no primitive stands for, such as activations, residual sums, masks and transposes.
+//! Glue: the work of a module that no primitive covers, such as activations, residual sums, masks and transposes.
 //!
 //! It is a sum of seven readable terms that need sizes only, none of them negative and none named after a module. Because
 //! everything is additive, the energy of a node is that of the leaves below plus the terms summed over the subtree, and
@@ -6,8 +6,8 @@
 //!
 //! A caveat that belongs to every figure quoted for it: the terms were designed with the gaps of the six published models
 //! in view, and whether nodes or trees weigh alike was decided by how other families and sizes of these models came out.
-//! The coefficients never see what they are tried on; the choice of terms and weights did. A model or a device that nobody
-//! has looked at is the real test.
+//! The coefficients never see what they are tried on; the choice of terms and weights did. A model or a device that was not
+//! used for them is the real test.
 
 use std::collections::BTreeMap;
 

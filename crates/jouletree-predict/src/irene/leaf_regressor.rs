@@ -10,7 +10,7 @@ use super::features::{FeatureSet, RootParameters, Standardiser};
 use super::linear::least_squares;
 use super::tree::{Level, Node, Tree};
 
-/// Kinds that do the same work under another name, in the order in which one stands in for another.
+/// Kinds that do the same work under another name, in the order in which one replaces another.
 const KIN: [&[&str]; 2] =
     [&["linear", "conv1d"], &["layernorm", "softmax", "tanh", "gelu", "relu", "sigmoid", "dropout"]];
 
@@ -24,7 +24,7 @@ pub(crate) fn stand_in<'a, T>(fits: &'a BTreeMap<String, T>, kind: &str) -> Opti
     .map(|(name, fit)| (name.as_str(), fit))
 }
 
-/// What to tell of kinds that were never seen.
+/// What to predict for kinds that were never seen.
 pub(crate) fn stand_in_note<T>(fits: &BTreeMap<String, T>, kind: &str) -> Option<String> {
     match stand_in(fits, kind) {
         Some((name, _)) if name == kind => None,

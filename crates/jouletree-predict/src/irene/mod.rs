@@ -2,7 +2,7 @@
 //!
 //! Two families live here side by side. The published one, IrEne (ACL 2021), predicts each primitive by a regressor of
 //! its own and each parent as a weighted sum of its children. Ours takes what is known of a node: its own latency and
-//! device energy, the measured leaves below it, or nothing but sizes; it adds the work that no leaf stands for, and says
+//! device energy, the measured leaves below it, or nothing but sizes; it adds the work that no leaf covers, and says
 //! of every figure which of the three it rests on. [`evaluate()`] compares all of them on data that neither has seen.
 
 mod adam;
@@ -28,7 +28,7 @@ mod tree;
 mod tree_regressor;
 
 pub use adam::Adam;
-pub use conformal::{Interval, LevelQuantiles};
+pub use conformal::LevelQuantiles;
 pub use error::IreneError;
 pub use evaluate::{EvaluationOptions, EvaluationRow, Method, evaluate, evaluate_watched};
 pub use features::FeatureSet;

@@ -3,11 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use jouletree_model::Joules;
-use jouletree_model::Warning;
+use jouletree_model::{Joules, PredictionInterval, Warning};
 use serde::{Deserialize, Serialize};
 
-use super::conformal::{Interval, LeftOutErrors, LevelQuantiles};
+use super::conformal::{LeftOutErrors, LevelQuantiles};
 use super::error::IreneError;
 use super::glue::{Glue, RowWeight};
 use super::law::PowerLaw;
@@ -50,7 +49,7 @@ pub struct NodePrediction {
     /// What the energy rests on.
     pub basis: Basis,
     /// Where the measured energy is to be expected nine times in ten.
-    pub interval: Option<Interval>,
+    pub interval: Option<PredictionInterval>,
     /// Whether it is a primitive known by its size alone, of a size beyond all that were measured.
     pub is_outside: bool,
 }

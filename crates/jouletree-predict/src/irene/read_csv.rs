@@ -95,11 +95,11 @@ pub(crate) fn read_folder(folder: &Path) -> Result<Dataset, IreneError> {
 }
 
 fn fill(data: &mut Dataset, source: &str) {
-    let mut told: Vec<String> = Vec::new();
+    let mut warned: Vec<String> = Vec::new();
     for tree in data.trees.iter_mut().chain(&mut data.loose_leaves) {
         let unknown = fill_parameters(tree);
-        if !unknown.is_empty() && !told.contains(&tree.model) {
-            told.push(tree.model.clone());
+        if !unknown.is_empty() && !warned.contains(&tree.model) {
+            warned.push(tree.model.clone());
             let message = format!(
                 "{}: the tables do not say how many rows the embeddings {} have; their parameters count as 0",
                 tree.model,
@@ -179,8 +179,8 @@ fn parse(path: &Path, line: u64, column: &str, text: &str) -> Result<f64, IreneE
     })
 }
 
-/// Joins the rows of one tree, or keeps its primitives loose where there is no root; `None` if a root stands alone. Each
-/// oddity is told in a warning.
+/// Joins the rows of one tree, or keeps its primitives loose where there is no root; `None` if a root is alone. Each
+/// oddity causes a warning.
 fn join(rows: Vec<Row>, source: &str, warnings: &mut Vec<Warning>) -> Option<Tree> {
     let first = rows.first()?;
     let (model, batch_size, seq_len) = (first.model.clone(), first.numbers[0], first.numbers[1]);

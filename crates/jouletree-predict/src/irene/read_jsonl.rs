@@ -44,7 +44,7 @@ struct Written {
 }
 
 /// Where a node was read, for messages.
-struct Place<'a> {
+struct NodeLocation<'a> {
     path: &'a Path,
     line: u64,
 }
@@ -58,7 +58,7 @@ pub(crate) fn read_file(path: &Path) -> Result<Dataset, IreneError> {
         if text.trim().is_empty() {
             continue;
         }
-        let place = Place { path, line: number as u64 + 1 };
+        let place = NodeLocation { path, line: number as u64 + 1 };
         let line: Line = serde_json::from_str(&text).map_err(|error| place.unreadable(&text, &error))?;
         for (name, value) in [("batch_size", line.batch_size), ("seq_len", line.seq_len)] {
             place.check("", name, value, value > 0.0)?;
@@ -86,7 +86,7 @@ pub(crate) fn read_file(path: &Path) -> Result<Dataset, IreneError> {
         }
         None => data.warnings.push(Warning::new(
             source,
-            "the units of `flops` and `mem_bytes` cannot be told from layer normalisations; they are taken as millions \
+            "the units of `flops` and `mem_bytes` cannot be derived from layer normalisations; they are taken as millions \
              and MiB",
         )),
     }
@@ -116,7 +116,7 @@ fn units(trees: &[Tree]) -> Option<(f64, f64)> {
 fn flatten(
     written: Written,
     parent: Option<usize>,
-    place: &Place<'_>,
+    place: &NodeLocation<'_>,
     nodes: &mut Vec<Node>,
     unseen: &mut Unseen,
 ) -> Result<(), IreneError> {
@@ -184,7 +184,11 @@ impl Unseen {
 }
 
 /// What was measured of a node beside its energy, unless something is missing.
-fn resources(written: &Written, place: &Place<'_>, unseen: &mut Unseen) -> Result<Option<Resources>, IreneError> {
+fn resources(
+    written: &Written,
+    place: &NodeLocation<'_>,
+    unseen: &mut Unseen,
+) -> Result<Option<Resources>, IreneError> {
     let fields = [
         ("cpu", written.cpu),
         ("mem", written.mem),
@@ -223,7 +227,7 @@ fn resources(written: &Written, place: &Place<'_>, unseen: &mut Unseen) -> Resul
     Ok(Some(Resources { cpu, mem, gpu, gpu_mem, gpu_clk, gpu_mem_clk, time, device_energy }))
 }
 
-impl Place<'_> {
+impl NodeLocation<'_> {
     fn bad(&self, scope: &str, column: &str, value: String, wanted: &'static str) -> IreneError {
         let column = if scope.is_empty() { column.to_owned() } else { format!("{column} of {scope}") };
         IreneError::BadValue { path: self.path.to_owned(), line: self.line, column, value, wanted }

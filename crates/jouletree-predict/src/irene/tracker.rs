@@ -2,8 +2,8 @@
 //! 2019) would say, `energy = PUE · Σ share · energy of the resource` over processor, memory and device.
 //!
 //! The published data hold utilisation and the device's energy, but neither the energy of the processor nor that of the
-//! memory. A nominal power times the latency stands in for these; so this repeats the formula and not the published
-//! figures, which were made with logs that nobody published.
+//! memory. A nominal power times the latency replaces these; so this repeats the formula and not the published
+//! figures, which were made with logs that were not published.
 
 use jouletree_model::{Joules, Watts};
 use serde::Serialize;

@@ -26,7 +26,7 @@ pub enum Level {
     Model,
 }
 
-/// What can be told of a node without running it.
+/// What is known of a node without running it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Specs {
     /// Trainable numbers in the subtree.
@@ -35,7 +35,7 @@ pub struct Specs {
     pub megaflops: f64,
     /// Memory read and written by one call, in MiB.
     pub mebibytes: f64,
-    /// The sides of a product, where the source tells them outright; else they follow from the counts.
+    /// The sides of a product, where the source has them; else they follow from the counts.
     pub product: Option<ProductShape>,
 }
 
@@ -90,7 +90,7 @@ pub struct Tree {
     pub batch_size: f64,
     /// Tokens per sequence.
     pub seq_len: f64,
-    /// All nodes; every child stands before its parent and the root is the last.
+    /// All nodes; every child precedes its parent and the root is the last.
     pub nodes: Vec<Node>,
 }
 

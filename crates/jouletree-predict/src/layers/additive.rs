@@ -11,7 +11,7 @@ use nalgebra::{DMatrix, DVector};
 use serde::{Deserialize, Serialize};
 
 use super::columns::columns;
-use super::split::{FOLDS, Part, part_of};
+use super::split::{FOLDS, SplitSide, part_of};
 use super::{Column, LayerKind, LayerTable, MeasuredLayer, Unit};
 use crate::non_negative::NormalEquations;
 use crate::operators::{Operator, Shape};
@@ -88,7 +88,7 @@ pub enum FitError {
         layers: usize,
     },
     /// Least squares have no solution.
-    #[error("{0}: its measured layers cannot be told apart; measure layers of different sizes")]
+    #[error("{0}: its measured layers are too alike to be fitted; measure layers of different sizes")]
     Alike(LayerKind),
 }
 
@@ -188,11 +188,11 @@ impl KindModel {
     }
 }
 
-/// The fold of a layer; held-out layers are parted like the others, for fits that use all.
+/// The fold of a layer; held-out layers are split like the others, for fits that use all.
 fn fold_of(row: &MeasuredLayer) -> u64 {
     match part_of(&row.layer.key()) {
-        Part::Train(fold) => fold,
-        Part::Test => row.layer.values.iter().sum::<u64>() % FOLDS,
+        SplitSide::Train(fold) => fold,
+        SplitSide::Test => row.layer.values.iter().sum::<u64>() % FOLDS,
     }
 }
 
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn intervals_hold_as_many_as_they_promise() {
         let table = table(0.3);
-        let is_train = |row: &MeasuredLayer| part_of(&row.layer.key()) != Part::Test;
+        let is_train = |row: &MeasuredLayer| part_of(&row.layer.key()) != SplitSide::Test;
         let model = AdditiveModel::fit(std::slice::from_ref(&table), is_train).unwrap();
         let held: Vec<&MeasuredLayer> = table.rows.iter().filter(|row| !is_train(row)).collect();
         let hits = held.iter().filter(|row| {

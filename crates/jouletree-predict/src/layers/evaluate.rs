@@ -7,7 +7,7 @@ use jouletree_model::{Joules, Warning};
 use serde::Serialize;
 
 use super::networks::read_networks;
-use super::split::{Part, part_of};
+use super::split::{SplitSide, part_of};
 use super::table::{LAYERWISE, read_network_layers, read_real_layers, read_tables};
 use super::{
     AdditiveModel, FitError, LayerKind, LayerTable, MeasuredLayer, MeasuredNetwork, PublishedModel, RelativeScore,
@@ -151,7 +151,7 @@ pub fn evaluate(folder: &Path) -> Result<Evaluation, EvaluationError> {
 }
 
 fn is_training(row: &MeasuredLayer) -> bool {
-    part_of(&row.layer.key()) != Part::Test
+    part_of(&row.layer.key()) != SplitSide::Test
 }
 
 fn of_kind(table: &LayerTable, additive: &AdditiveModel, published: &PublishedModel) -> Option<KindEvaluation> {

@@ -23,7 +23,7 @@ pub use kind::{Layer, LayerKind};
 pub use networks::{MeasuredNetwork, NetworkPrediction, read_networks};
 pub use published::{PublishedModel, PublishedPredictor};
 pub use score::{RelativeScore, linear_r2};
-pub use split::{Part, part_of};
+pub use split::{SplitSide, part_of};
 pub use table::{
     LayerTable, MeasuredLayer, TableError, Tables, read_network_layers, read_real_layers, read_tables,
 };

@@ -12,7 +12,7 @@ use crate::operators::builtin::{Choice, builtin};
 /// A network that was measured as a whole.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasuredNetwork {
-    /// The table it stands in.
+    /// Its table.
     pub table: &'static str,
     /// Its name.
     pub name: String,

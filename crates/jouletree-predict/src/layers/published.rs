@@ -26,7 +26,6 @@ pub struct PublishedModel {
 /// The published predictor of one kind, with its published scores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PublishedPredictor {
-    kind: LayerKind,
     line: Linear,
     /// The rows that it was tested on: measured and predicted joules.
     pub tested: Vec<(f64, f64)>,
@@ -63,7 +62,7 @@ impl PublishedPredictor {
         let squares: f64 = tested.iter().map(|(truth, guess)| ((truth - guess) / range).powi(2)).sum();
         let scaled_mse = squares / tested.len() as f64;
         let cross_validated_r2 = cross_validated(train)?;
-        Some(PublishedPredictor { kind: table.kind, line, tested, scaled_mse, cross_validated_r2 })
+        Some(PublishedPredictor { line, tested, scaled_mse, cross_validated_r2 })
     }
 
     /// The energy of a layer of its kind.
@@ -74,12 +73,6 @@ impl PublishedPredictor {
     /// What it adds for a layer without any work: the fault.
     pub fn intercept(&self) -> Joules {
         Joules(self.line.intercept())
-    }
-
-    /// Joules of one more multiply-accumulate, where that is the only feature.
-    pub fn joules_per_mac(&self) -> Option<f64> {
-        let by_macs = [LayerKind::Conv2d, LayerKind::Linear, LayerKind::Relu];
-        by_macs.contains(&self.kind).then(|| self.line.slope(0))
     }
 }
 
@@ -97,7 +90,7 @@ fn cross_validated(train: &[&MeasuredLayer]) -> Option<f64> {
     let mut scores = Vec::new();
     let (each, more) = (train.len() / FOLDS, train.len() % FOLDS);
     for fold in 0..FOLDS {
-        // The first folds have one row more, where rows cannot be parted evenly.
+        // The first folds have one row more, where rows cannot be split evenly.
         let [start, end] = [fold, fold + 1].map(|fold| fold * each + fold.min(more));
         let kept: Vec<&MeasuredLayer> = [train.get(..start)?, train.get(end..)?].concat();
         let held = predicted(&fit(&kept)?, train.get(start..end)?);

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-/// Relative errors of predictions, in percent, and what else tells good from bad ones.
+/// Relative errors of predictions, in percent, and other measures of their quality.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RelativeScore {
     /// How many predictions.

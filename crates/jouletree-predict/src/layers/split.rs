@@ -4,20 +4,20 @@ use super::mersenne::MersenneTwister;
 
 /// The side of the split that a layer is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum SplitSide {
     /// Fitted on; the number is its fold where a fit is checked inside this part.
     Train(u64),
     /// Held out.
     Test,
 }
 
-/// The number of folds that the part for fitting is parted into.
+/// The number of folds that the part for fitting is split into.
 pub(super) const FOLDS: u64 = 5;
 
 /// The side of the split for a layer's key.
-pub fn part_of(key: &str) -> Part {
+pub fn part_of(key: &str) -> SplitSide {
     let hash = fnv1a(key.as_bytes());
-    if hash.is_multiple_of(5) { Part::Test } else { Part::Train(hash / 5 % FOLDS) }
+    if hash.is_multiple_of(5) { SplitSide::Test } else { SplitSide::Train(hash / 5 % FOLDS) }
 }
 
 /// FNV-1a with 64 bits: small, and the same in every language.
@@ -46,8 +46,8 @@ mod tests {
         assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
         assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
         assert_eq!(fnv1a(b"conv2d|123,127,7,80,29,1,2"), 0x298b_cdbc_a9b5_4270);
-        assert_eq!(part_of("relu|511,4964807"), Part::Test);
-        assert!(matches!(part_of("tanh|353,1326998"), Part::Train(_)));
+        assert_eq!(part_of("relu|511,4964807"), SplitSide::Test);
+        assert!(matches!(part_of("tanh|353,1326998"), SplitSide::Train(_)));
     }
 
     #[test]

@@ -49,14 +49,6 @@ impl Linear {
     pub(super) fn intercept(&self) -> f64 {
         self.at(&vec![0.0; self.means.len()])
     }
-
-    /// What one more of a column adds.
-    pub(super) fn slope(&self, column: usize) -> f64 {
-        match (self.slopes.get(column), self.spreads.get(column)) {
-            (Some(slope), Some(spread)) if *spread > 0.0 => slope / spread,
-            _ => 0.0,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -69,8 +61,9 @@ mod tests {
         let targets: Vec<f64> = rows.iter().map(|row| 215.0 + 1.75e-9 * row[0]).collect();
         let line = Linear::fit(&rows, &targets).unwrap();
         assert!((line.intercept() - 215.0).abs() < 1e-9);
-        assert!((line.slope(0) / 1.75e-9 - 1.0).abs() < 1e-12);
-        assert_eq!(line.slope(1), 0.0);
+        let more = line.at(&[1e12, 0.0]) - line.intercept();
+        assert!((more / 1750.0 - 1.0).abs() < 1e-12, "{more}");
+        assert_eq!(line.at(&[0.0, 1.0]), line.intercept(), "a column that does not vary adds nothing");
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub struct Choice {
     pub heads: Option<u64>,
 }
 
-/// Tokens of a sample where nobody says.
+/// Tokens of a sample by default.
 pub const TOKENS: u64 = 128;
 
 /// The names of the models that are built in.

@@ -149,7 +149,7 @@ fn convolution(shape: &Convolution) -> Result<Count, String> {
     )?;
     let fits = |channels: u64| shape.groups > 0 && channels.is_multiple_of(shape.groups);
     if !(fits(shape.in_channels) && fits(shape.out_channels)) {
-        return Err("its channels cannot be parted into its groups; `groups` must divide both".to_owned());
+        return Err("its channels cannot be split into its groups; `groups` must divide both".to_owned());
     }
     let made = product(&[shape.batch, shape.out_channels, output_height, output_width])?;
     let window = product(&[shape.in_channels / shape.groups, shape.kernel[0], shape.kernel[1]])?;

@@ -15,7 +15,7 @@
 //! repeat = 2
 //! ```
 //!
-//! Each operator has a `name`, a `kind` and the fields of that [`Shape`]. `repeat` stands for as many of it in a row,
+//! Each operator has a `name`, a `kind` and the fields of that [`Shape`]. `repeat` means as many of it in a row,
 //! named `act.0`, `act.1`, …; with `shared = true` they have one set of weights.
 
 use std::collections::BTreeSet;

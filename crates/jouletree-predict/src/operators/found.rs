@@ -79,8 +79,8 @@ pub fn find(model: &str, choice: Choice) -> Result<Found, FindError> {
     let text = fs::read_to_string(&path).map_err(|error| FindError::Io { path: name.clone(), error })?;
     let is_toml = path.extension().is_some_and(|extension| extension == "toml");
     if !is_toml && let Ok(tree) = serde_json::from_str::<ModelTree>(&text) {
-        let gleaned = from_tree(&tree, &name).map_err(|error| FindError::Tree { path: name.clone(), error })?;
-        return Ok(Found { name, operators: gleaned.operators, warnings: gleaned.warnings });
+        let found = from_tree(&tree, &name).map_err(|error| FindError::Tree { path: name.clone(), error })?;
+        return Ok(Found { name, operators: found.operators, warnings: found.warnings });
     }
     let format = if is_toml { Format::Toml } else { Format::Json };
     let operators =

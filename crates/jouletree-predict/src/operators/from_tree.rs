@@ -9,9 +9,9 @@ use jouletree_model::{Facts, ModelTree, Op, Pass, TensorShape, Warning};
 
 use super::{Convolution, Operator, Shape};
 
-/// What a tree told.
+/// The operators of a tree.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Gleaned {
+pub struct TreeOperators {
     /// The operators of its forward pass, in the tree's order.
     pub operators: Vec<Operator>,
     /// Which operations were left out, and why.
@@ -38,7 +38,7 @@ pub enum TreeError {
 }
 
 /// The operators of a tree's forward pass. `source` names the tree in warnings.
-pub fn from_tree(tree: &ModelTree, source: &str) -> Result<Gleaned, TreeError> {
+pub fn from_tree(tree: &ModelTree, source: &str) -> Result<TreeOperators, TreeError> {
     if tree.is_empty() {
         return Err(TreeError::Empty);
     }
@@ -54,7 +54,7 @@ pub fn from_tree(tree: &ModelTree, source: &str) -> Result<Gleaned, TreeError> {
             warnings.first().map_or("nothing in it computes".to_owned(), |warning| warning.message.clone());
         return Err(TreeError::Nothing { nodes: tree.nodes().len(), first });
     }
-    Ok(Gleaned { operators, warnings })
+    Ok(TreeOperators { operators, warnings })
 }
 
 /// Shows every operation of the forward pass, and every module that computes by itself, as an operator or with the reason
@@ -195,7 +195,7 @@ fn product(facts: &Facts) -> Result<Shape, String> {
 }
 
 /// A convolution whose kernel is among its inputs; the stride is what leads to the output, without padding that the
-/// tree does not tell.
+/// tree lacks.
 fn convolution(facts: &Facts) -> Result<Shape, String> {
     let sizes = |tensor: &TensorShape| -> Option<[u64; 4]> {
         let sizes: Option<Vec<u64>> = tensor.dimensions.iter().map(|size| u64::try_from(*size).ok()).collect();
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn shapes_of_an_onnx_graph() {
-        // The weights of a Gemm may be packed: only the input and the bias are told.
+        // The weights of a Gemm may be packed: only the input and the bias are known.
         let packed = only("Gemm", &[&[1024, 256], &[512]], &[1024, 512]);
         assert_eq!(packed, Shape::Dense { rows: 1024, inputs: 256, outputs: 512, bias: true });
         let scores = only("FusedMatMul", &[&[8, 4, 128, 64], &[8, 4, 64, 128]], &[8, 4, 128, 128]);
@@ -307,17 +307,17 @@ mod tests {
         let mut whole = ModelTree::default();
         whole.insert(Op::new("fc", "Linear", "fc", Pass::Forward), shapes);
         whole.merge(std::mem::take(&mut tree));
-        let gleaned = from_tree(&whole, "t").unwrap();
-        assert_eq!(gleaned.operators.len(), 1);
-        assert_eq!(gleaned.operators[0].parameters(), 20);
+        let found = from_tree(&whole, "t").unwrap();
+        assert_eq!(found.operators.len(), 1);
+        assert_eq!(found.operators[0].parameters(), 20);
     }
 
     #[test]
     fn what_cannot_be_counted_is_named() {
         let known: Node = ("b", "Relu", &[], &[4]);
-        let gleaned = from_tree(&tree(&[("a", "FFT", &[], &[4]), known]), "t.json").unwrap();
-        assert_eq!(gleaned.operators.len(), 1);
-        assert!(gleaned.warnings[0].to_string().contains("`a` (FFT)"), "{}", gleaned.warnings[0]);
+        let found = from_tree(&tree(&[("a", "FFT", &[], &[4]), known]), "t.json").unwrap();
+        assert_eq!(found.operators.len(), 1);
+        assert!(found.warnings[0].to_string().contains("`a` (FFT)"), "{}", found.warnings[0]);
         assert_eq!(from_tree(&ModelTree::default(), "t"), Err(TreeError::Empty));
         let nothing = from_tree(&tree(&[("a", "Relu", &[], &[-1])]), "t").unwrap_err().to_string();
         assert!(nothing.contains("is not known"), "{nothing}");

@@ -16,7 +16,7 @@ pub use count::{Accesses, Count, TensorTraffic, TensorUse};
 pub use described::{DescriptionError, Format, described};
 pub use found::{FindError, Found, find};
 pub(crate) use from_tree::each_forward;
-pub use from_tree::{Gleaned, TreeError, from_tree};
+pub use from_tree::{TreeError, TreeOperators, from_tree};
 pub(crate) use shape::taps_inside;
 pub use shape::{Convolution, Pool, Shape, ShapeError};
 pub(crate) use transformers::module_path;
@@ -64,7 +64,7 @@ impl Operator {
     }
 }
 
-/// Tells apart the operators of a model that are written without their model's name.
+/// Distinguishes the operators of a model that are written without their model's name.
 pub(crate) fn named(prefix: &str, name: &str) -> String {
     if prefix.is_empty() { name.to_owned() } else { format!("{prefix}/{name}") }
 }

@@ -160,7 +160,7 @@ pub struct Convolution {
     /// Zeros around the input, above and below, left and right.
     #[serde(default)]
     pub padding: [u64; 2],
-    /// Into how many groups channels are parted.
+    /// Into how many groups channels are split.
     #[serde(default = "one")]
     pub groups: u64,
     /// Whether a bias is added.

@@ -45,7 +45,7 @@ impl Transformer {
         let wrong = |reason: String| Err(ShapeError { operator: "model".to_owned(), reason });
         if self.heads == 0 || !self.hidden.is_multiple_of(self.heads) {
             return wrong(format!(
-                "{} features cannot be parted into {} heads; `heads` must divide `hidden`",
+                "{} features cannot be split into {} heads; `heads` must divide `hidden`",
                 self.hidden, self.heads
             ));
         }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use jouletree_model::{Joules, Pass};
+use jouletree_model::{Joules, Pass, PredictionInterval};
 
 use super::{Predicted, PredictedNode};
-use crate::irene::{Basis, Interval};
+use crate::irene::Basis;
 
 /// A node, or several that are equal, with what is inside.
 #[derive(Debug, Clone)]
@@ -14,12 +14,12 @@ pub struct Branch {
     pub name: String,
     /// What kind of module or operator it is.
     pub kind: String,
-    /// How many equal nodes it stands for.
+    /// How many equal nodes it represents.
     pub count: usize,
     /// What they take together, in every pass.
     pub energies: BTreeMap<Pass, Joules>,
     /// Within which that is, where it is known.
-    pub interval: Option<Interval>,
+    pub interval: Option<PredictionInterval>,
     /// What is spent between its children.
     pub glue: Joules,
     /// What the prediction rests on.
@@ -104,9 +104,8 @@ fn branch(node: &PredictedNode, first: &Predicted, more: &[(Pass, BTreeMap<&str,
 }
 
 /// Two energies are at least and at most their bounds together.
-fn together(a: Option<Interval>, b: Option<Interval>) -> Option<Interval> {
-    let (a, b) = (a?, b?);
-    Some(Interval { low: a.low + b.low, high: a.high + b.high })
+fn together(a: Option<PredictionInterval>, b: Option<PredictionInterval>) -> Option<PredictionInterval> {
+    Some(a?.together(b?))
 }
 
 /// Puts what is complete into what is around it, equal siblings into one.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::predicted::{Predicted, PredictedNode};
 use crate::irene::Level;
 
-/// The name of what no primitive stands for.
+/// The name of work that no primitive covers.
 const GLUE: &str = "(glue)";
 
 /// All nodes of one class or kind.

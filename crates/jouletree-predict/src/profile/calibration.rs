@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use jouletree_model::{Joules, Kind, ModelTree, Warning};
+use jouletree_model::{Joules, Kind, ModelTree, Warning, Watts};
 use serde::{Deserialize, Serialize};
 
 use super::sketch::{AttentionForm, NodeEnergy, Sketch};
@@ -24,7 +24,7 @@ pub struct Calibration {
     pub protocol: CalibrationProtocol,
     /// The power of each device while nothing ran.
     pub standby: Vec<Standby>,
-    /// How far from a meter the energies stand.
+    /// The kind of the energies.
     pub kind: Kind,
     /// The models.
     pub trees: Vec<MeasuredTree>,
@@ -52,9 +52,10 @@ pub struct Standby {
     /// The device.
     pub device: String,
     /// Its mean power.
-    pub watts: f64,
+    pub watts: Watts,
     /// The standard deviation over stretches of a second.
-    pub sd_watts: f64,
+    #[serde(rename = "sd_watts")]
+    pub deviation: Watts,
     /// How many stretches.
     pub stretches: u32,
 }
@@ -83,12 +84,14 @@ pub struct MeasuredNode {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_as: Option<String>,
     /// What the program used on all devices.
-    pub energy_j: f64,
+    #[serde(rename = "energy_j")]
+    pub energy: Joules,
     /// The standard deviation over rounds.
-    pub sd_j: f64,
+    #[serde(rename = "sd_j")]
+    pub deviation: Joules,
     /// What the machine used, where it has a meter of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub machine_j: Option<f64>,
+    #[serde(rename = "machine_j", default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Joules>,
     /// How long a call took.
     pub seconds: f64,
     /// Calls over all rounds.
@@ -160,14 +163,14 @@ impl Calibration {
         }
         for tree in &calibration.trees {
             for node in &tree.nodes {
-                let numbers = [Some(node.energy_j), node.machine_j, Some(node.seconds)];
+                let numbers = [Some(node.energy.0), node.machine.map(|energy| energy.0), Some(node.seconds)];
                 let is_possible = |number: f64| number.is_finite() && number >= 0.0;
                 if !numbers.into_iter().flatten().all(is_possible) {
                     return Err(CalibrationError::Impossible {
                         path: path.to_owned(),
                         model: tree.model.clone(),
                         node: node.path.clone(),
-                        energy: node.energy_j,
+                        energy: node.energy.0,
                         seconds: node.seconds,
                     });
                 }
@@ -190,12 +193,11 @@ impl MeasuredTree {
             self.nodes.iter().map(|node| (node.path.as_str(), node)).collect();
         let measured = |path: &str| {
             let node = nodes.get(path)?;
-            Some(match node.machine_j {
-                Some(machine) => NodeEnergy {
-                    energy: Joules(machine),
-                    device: Some((Seconds(node.seconds), Joules(node.energy_j))),
-                },
-                None => NodeEnergy { energy: Joules(node.energy_j), device: None },
+            Some(match node.machine {
+                Some(machine) => {
+                    NodeEnergy { energy: machine, device: Some((Seconds(node.seconds), node.energy)) }
+                }
+                None => NodeEnergy { energy: node.energy, device: None },
             })
         };
         (sketch.tree(AttentionForm::Apart, measured), sketch)

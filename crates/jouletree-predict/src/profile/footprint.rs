@@ -1,7 +1,8 @@
 //! A prediction as a footprint, so that everything that shows a run shows it, too.
 
 use jouletree_model::{
-    Device, DeviceEnergy, Facts, Footprint, Joules, Kind, ModelTree, Nanos, Op, OpEnergy, OpTable, Pass, Warning,
+    Device, DeviceEnergy, Facts, Footprint, Joules, Kind, ModelTree, Nanos, Op, OpEnergy, OpTable, Pass,
+    PredictedInterval, Warning,
 };
 
 use super::predicted::Predicted;
@@ -11,10 +12,16 @@ use crate::irene::Level;
 pub fn as_footprint(passes: &[Predicted], device: Device) -> Footprint {
     let mut ops = OpTable::default();
     let mut model = ModelTree::default();
-    let mut energies = Vec::new();
+    let (mut energies, mut intervals) = (Vec::new(), Vec::new());
     for predicted in passes {
         for node in &predicted.nodes {
             let is_leaf = node.level == Level::Leaf;
+            intervals.extend(node.interval.map(|interval| PredictedInterval {
+                path: node.path.as_str().into(),
+                pass: predicted.pass,
+                energy: node.energy,
+                interval,
+            }));
             if !is_leaf {
                 let facts = Facts {
                     is_module: true,
@@ -39,7 +46,7 @@ pub fn as_footprint(passes: &[Predicted], device: Device) -> Footprint {
     let attributed: Joules = energies.iter().map(|charged| charged.energy).sum();
     let balance = DeviceEnergy {
         device,
-        measured: Some(attributed),
+        total: Some(attributed),
         attributed,
         unattributed: Joules::ZERO,
         outside_trace: Joules::ZERO,
@@ -54,7 +61,7 @@ pub fn as_footprint(passes: &[Predicted], device: Device) -> Footprint {
             warnings.push(warning.clone());
         }
     }
-    Footprint { devices: vec![balance], ops, energies, model, warnings, ..Footprint::default() }
+    Footprint { devices: vec![balance], ops, energies, intervals, model, warnings, ..Footprint::default() }
 }
 
 /// Adds what the optimiser takes in a step to the first device.
@@ -72,6 +79,6 @@ pub fn add_optimizer(footprint: &mut Footprint, energy: Joules) {
             standard_error: None,
         });
         balance.attributed += energy;
-        balance.measured = Some(balance.attributed);
+        balance.total = Some(balance.attributed);
     }
 }

@@ -1,17 +1,17 @@
-//! Trees whose energies come from a footprint: what the operations of a run were charged with, by the module they stand in.
+//! Trees whose energies come from a footprint: what the operations of a run were charged with, by their module.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jouletree_model::{Footprint, Joules, ModelTree, Pass};
 
-use super::parts::{Part, is_fused_attention};
+use super::parts::{ModelPart, is_fused_attention};
 use super::sketch::{AttentionForm, NodeEnergy, Sketch, above};
 use crate::irene::Tree;
 
 /// A footprint that teaches nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FootprintError {
-    /// Its model is not known, or tells no sizes.
+    /// Its model is not known, or has no sizes.
     #[error(
         "{0}: none of its operations has a known size; record it with shapes (PyTorch modules, ONNX Runtime, XLA), or \
          give the model with `account --model`"
@@ -67,26 +67,26 @@ fn energies(footprint: &Footprint, pass: Pass, steps: f64) -> BTreeMap<&str, Jou
 }
 
 /// Attention in one operation, which trees of modules do not hold: as large as the input of the module around it.
-fn attentions(footprint: &Footprint) -> Vec<Part> {
+fn attentions(footprint: &Footprint) -> Vec<ModelPart> {
     let mut seen = BTreeSet::new();
     let inputs: BTreeMap<&str, &[i64]> = footprint
         .model
         .nodes()
         .filter_map(|(_, op, facts)| Some((&*op.path, facts.inputs.first()?.dimensions.as_slice())))
         .collect();
-    let told: BTreeSet<&str> = footprint.model.nodes().map(|(_, op, _)| &*op.path).collect();
+    let known: BTreeSet<&str> = footprint.model.nodes().map(|(_, op, _)| &*op.path).collect();
     fused_attentions(footprint)
-        .filter(|(_, path)| !told.contains(path))
+        .filter(|(_, path)| !known.contains(path))
         .filter_map(|(module, path)| {
             let &[batch, tokens, width] = *inputs.get(module)? else { return None };
             let is_known = batch > 0 && tokens > 0 && width > 0;
             (is_known && seen.insert(module))
-                .then(|| Part::attention(path, batch as f64, tokens as f64, width as f64))
+                .then(|| ModelPart::attention(path, batch as f64, tokens as f64, width as f64))
         })
         .collect()
 }
 
-/// The modules that compute attention in one operation, with its path; the first of a module stands for all.
+/// The modules that compute attention in one operation, with its path; the first of a module represents all.
 fn fused_attentions(footprint: &Footprint) -> impl DoubleEndedIterator<Item = (&str, &str)> {
     let forward: Vec<(&str, &str)> = footprint
         .ops
@@ -109,7 +109,7 @@ fn step_count(footprint: &Footprint) -> f64 {
     footprint.steps.iter().map(|step| step.step).collect::<BTreeSet<_>>().len().max(1) as f64
 }
 
-/// Samples, and tokens of each, that a model was given; `None` when it does not tell.
+/// Samples, and tokens of each, that a model was given; `None` when they are unknown.
 pub fn input_size(model: &ModelTree) -> Option<(u64, u64)> {
     let shapes = model.nodes().filter_map(|(_, op, facts)| {
         let shape = facts.inputs.first().filter(|shape| shape.dimensions.len() > 1)?;

@@ -18,7 +18,7 @@ pub use breakdown::{BreakdownRow, by_kind, by_module};
 pub use calibration::{Calibration, CalibrationError, CalibrationProtocol, MeasuredNode, MeasuredTree, Standby};
 pub use footprint::{add_optimizer, as_footprint};
 pub use measured::{FootprintError, input_size, measured_passes, optimizer_per_parameter};
-pub use parts::Part;
+pub use parts::ModelPart;
 pub use predicted::{PerMillion, Predicted, PredictedNode, Total};
 pub use sketch::{AttentionForm, NodeEnergy, Sketch};
 pub use trained::{DeviceConstants, Profile, ProfileError, TrainedOn, TrainingTree};

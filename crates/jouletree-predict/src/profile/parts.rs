@@ -6,15 +6,15 @@ use jouletree_model::{Facts, ModelTree, Op, TensorShape};
 use crate::irene::{ProductShape, Specs};
 use crate::operators::{Operator, Shape, each_forward};
 
-/// Bytes of an element where nothing else is told.
+/// Bytes of an element by default.
 const ELEMENT: f64 = 4.0;
 const MEBIBYTE: f64 = 1_048_576.0;
 const MEGA: f64 = 1e6;
 
 /// One part of a model.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Part {
-    /// Where it stands, parted by `/`.
+pub struct ModelPart {
+    /// Its path, separated by `/`.
     pub path: String,
     /// What it computes.
     pub kind: String,
@@ -24,9 +24,9 @@ pub struct Part {
     pub specs: Specs,
 }
 
-impl Part {
+impl ModelPart {
     /// A shaped operator at a path.
-    pub fn of_operator(path: impl Into<String>, operator: &Operator) -> Part {
+    pub fn of_operator(path: impl Into<String>, operator: &Operator) -> ModelPart {
         let (kind, is_primitive) = kind_of(operator.shape());
         let count = operator.count();
         let accesses: u64 = count.tensors.iter().map(|tensor| tensor.reads.once + tensor.writes.once).sum();
@@ -36,22 +36,22 @@ impl Part {
             mebibytes: accesses as f64 * ELEMENT / MEBIBYTE,
             product: product_of(operator.shape()),
         };
-        Part { path: path.into(), kind: kind.to_owned(), is_primitive, specs }
+        ModelPart { path: path.into(), kind: kind.to_owned(), is_primitive, specs }
     }
 
     /// The attention of queries over as many keys, computed at once: `batch` sequences of `tokens`, each with `width`
     /// numbers over all heads.
-    pub fn attention(path: impl Into<String>, batch: f64, tokens: f64, width: f64) -> Part {
+    pub fn attention(path: impl Into<String>, batch: f64, tokens: f64, width: f64) -> ModelPart {
         let specs = Specs {
             megaflops: 4.0 * batch * tokens * tokens * width / MEGA,
             mebibytes: 4.0 * batch * tokens * width * ELEMENT / MEBIBYTE,
             ..Specs::default()
         };
-        Part { path: path.into(), kind: "attention".to_owned(), is_primitive: true, specs }
+        ModelPart { path: path.into(), kind: "attention".to_owned(), is_primitive: true, specs }
     }
 
     /// An operation of which only the sizes of its tensors are known; `None` when not even those are.
-    fn of_tensors(op: &Op, facts: &Facts) -> Option<Part> {
+    fn of_tensors(op: &Op, facts: &Facts) -> Option<ModelPart> {
         // As they come from a file, sums of them need not fit into a whole number.
         let elements = |tensors: &[TensorShape]| -> f64 {
             tensors.iter().filter_map(TensorShape::elements).map(|elements| elements as f64).sum()
@@ -59,7 +59,7 @@ impl Part {
         let (made, taken) = (elements(&facts.outputs), elements(&facts.inputs));
         let specs =
             Specs { megaflops: made / MEGA, mebibytes: (made + taken) * ELEMENT / MEBIBYTE, ..Specs::default() };
-        (made > 0.0).then(|| Part {
+        (made > 0.0).then(|| ModelPart {
             path: op.path.to_string(),
             kind: op.op_type.to_string(),
             is_primitive: false,
@@ -68,15 +68,15 @@ impl Part {
     }
 }
 
-/// The parts of a tree's forward pass, and the operations whose sizes nobody told.
-pub(super) fn of_tree(tree: &ModelTree) -> (Vec<Part>, Vec<String>) {
+/// The parts of a tree's forward pass, and the operations without known sizes.
+pub(super) fn of_tree(tree: &ModelTree) -> (Vec<ModelPart>, Vec<String>) {
     let (mut parts, mut unknown) = (Vec::new(), Vec::new());
     each_forward(tree, |op, facts, operator| {
         let part = match operator {
-            Ok(operator) => Some(Part::of_operator(&*op.path, &operator)),
-            // The operations inside may tell.
+            Ok(operator) => Some(ModelPart::of_operator(&*op.path, &operator)),
+            // The operations inside may have them.
             Err(_) if facts.is_module => return,
-            Err(_) => fused_attention(op, facts).or_else(|| Part::of_tensors(op, facts)),
+            Err(_) => fused_attention(op, facts).or_else(|| ModelPart::of_tensors(op, facts)),
         };
         match part {
             Some(part) => parts.push(part),
@@ -86,15 +86,15 @@ pub(super) fn of_tree(tree: &ModelTree) -> (Vec<Part>, Vec<String>) {
     (parts, unknown)
 }
 
-/// Attention in one operation, told by queries of batch, heads, tokens and numbers.
-fn fused_attention(op: &Op, facts: &Facts) -> Option<Part> {
+/// Attention in one operation, described by queries of batch, heads, tokens and numbers.
+fn fused_attention(op: &Op, facts: &Facts) -> Option<ModelPart> {
     if !is_fused_attention(&op.op_type) {
         return None;
     }
     let sizes: Option<Vec<f64>> =
         facts.inputs.first()?.dimensions.iter().map(|size| (*size > 0).then_some(*size as f64)).collect();
     let [batch, heads, tokens, head] = sizes?.try_into().ok()?;
-    Some(Part::attention(&*op.path, batch, tokens, heads * head))
+    Some(ModelPart::attention(&*op.path, batch, tokens, heads * head))
 }
 
 /// Whether a type of operation is attention in one.

@@ -1,10 +1,10 @@
 //! A predicted model: the energy of every node, with what it rests on.
 
-use jouletree_model::{Joules, Pass, Warning};
+use jouletree_model::{Joules, Pass, PredictionInterval, Warning};
 use serde::Serialize;
 
 use super::sketch::Sketch;
-use crate::irene::{Basis, Interval, Level, Tree, TreePrediction};
+use crate::irene::{Basis, Level, Tree, TreePrediction};
 use crate::tradeoff::{MILLION, Tariff};
 
 /// A model predicted for one call of it in one pass.
@@ -38,9 +38,9 @@ pub struct PredictedNode {
     /// Its energy: that of its children and its glue.
     #[serde(rename = "energy_j")]
     pub energy: Joules,
-    /// Where the energy of nine in ten such nodes is; `None` when too little was measured to tell.
+    /// Where the energy of nine in ten such nodes is; `None` when too little was measured for an interval.
     #[serde(rename = "interval_j")]
-    pub interval: Option<Interval>,
+    pub interval: Option<PredictionInterval>,
     /// Its share of the whole.
     pub share: f64,
     /// What no child takes.
@@ -73,7 +73,7 @@ impl Predicted {
     pub(super) fn new(sketch: &Sketch, tree: Tree, pass: Pass, prediction: TreePrediction) -> Predicted {
         let total = prediction.nodes.last().map_or(Joules::ZERO, |root| root.energy);
         let mut depths = vec![0_usize; tree.nodes.len()];
-        // Parents stand behind their children; from the end, each knows its depth when its children ask.
+        // Parents follow their children; from the end, each knows its depth when its children ask.
         for place in (0..tree.nodes.len()).rev() {
             depths[place] = tree.nodes[place].parent.map_or(0, |parent| depths[parent] + 1);
         }
@@ -121,7 +121,7 @@ impl Predicted {
     }
 
     /// The energy of the whole, and its interval.
-    pub fn total(&self) -> (Joules, Option<Interval>) {
+    pub fn total(&self) -> (Joules, Option<PredictionInterval>) {
         self.nodes.first().map_or((Joules::ZERO, None), |root| (root.energy, root.interval))
     }
 
@@ -129,7 +129,7 @@ impl Predicted {
     pub fn per_million(&self, tariff: Option<Tariff>) -> PerMillion {
         let (energy, interval) = self.total();
         let million = |energy: Joules| Joules(energy.0 / self.batch.max(1) as f64 * MILLION);
-        let kwh = |energy: Joules| million(energy).kilowatt_hours();
+        let kwh = |energy: Joules| million(energy).kilowatt_hours().0;
         PerMillion {
             kwh: kwh(energy),
             kwh_interval: interval.map(|interval| [kwh(interval.low), kwh(interval.high)]),
@@ -144,20 +144,18 @@ pub struct Total {
     /// What all passes and the optimiser take.
     pub energy: Joules,
     /// Within which that is; unknown with an optimiser.
-    pub interval: Option<Interval>,
+    pub interval: Option<PredictionInterval>,
 }
 
 impl Total {
     /// What all passes and the optimiser take.
     pub fn of(passes: &[Predicted], optimizer: Option<Joules>) -> Total {
-        let totals: Vec<(Joules, Option<Interval>)> = passes.iter().map(Predicted::total).collect();
+        let totals: Vec<(Joules, Option<PredictionInterval>)> = passes.iter().map(Predicted::total).collect();
         let energy = totals.iter().map(|(energy, _)| *energy).sum::<Joules>() + optimizer.unwrap_or(Joules::ZERO);
         // What the optimiser's figure may be off by is not known.
-        let intervals: Option<Vec<Interval>> = totals.iter().map(|(_, interval)| *interval).collect();
-        let interval = intervals.filter(|_| optimizer.is_none()).map(|intervals| Interval {
-            low: intervals.iter().map(|interval| interval.low).sum(),
-            high: intervals.iter().map(|interval| interval.high).sum(),
-        });
+        let intervals: Option<Vec<PredictionInterval>> = totals.iter().map(|(_, interval)| *interval).collect();
+        let interval = intervals.filter(|_| optimizer.is_none());
+        let interval = interval.and_then(|intervals| intervals.into_iter().reduce(PredictionInterval::together));
         Total { energy, interval }
     }
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use jouletree_model::{Joules, ModelTree, Warning};
 
-use super::parts::{self, Part};
+use super::parts::{self, ModelPart};
 use crate::irene::{Level, Node, Resources, Seconds, Specs, Tree};
 use crate::operators::{Found, Operator, module_path};
 
-/// How many modules may stand around a part.
+/// How many modules may be around a part.
 const DEEPEST: usize = 100;
 
 /// Whether scores, softmax and the sum over values of an attention are one primitive or three.
@@ -30,13 +30,13 @@ pub struct Sketch {
     /// Tokens of a sample; 1 where there are none.
     pub sequence: u64,
     /// Its parts, in the order in which they run.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ModelPart>,
     /// The classes of its modules by path, where they are known.
     pub classes: BTreeMap<String, String>,
     /// What of it could not be sized.
     pub warnings: Vec<Warning>,
-    /// Attentions whose three primitives stand next to each other: the place of the first, and the fused one.
-    attentions: Vec<(usize, Part)>,
+    /// Attentions whose three primitives are next to each other: the place of the first, and the fused one.
+    attentions: Vec<(usize, ModelPart)>,
 }
 
 /// What was measured of a node, for one call.
@@ -52,7 +52,8 @@ impl Sketch {
     /// The sketch of a list of operators, as `estimate` finds them.
     pub fn of_operators(found: &Found, batch: u64, sequence: u64) -> Sketch {
         let path = |operator: &Operator| module_path(operator.name());
-        let parts = found.operators.iter().map(|operator| Part::of_operator(path(operator), operator)).collect();
+        let parts =
+            found.operators.iter().map(|operator| ModelPart::of_operator(path(operator), operator)).collect();
         let queries: Vec<_> = found.operators.iter().map(parts::queries).collect();
         let mut sketch = Sketch {
             name: found.name.clone(),
@@ -70,7 +71,7 @@ impl Sketch {
                 let is_attention = three[1].kind == "softmax" && three[2].kind == "matmul";
                 let module = above(&three[0].path);
                 let path = if module.is_empty() { "attention".to_owned() } else { format!("{module}/attention") };
-                is_attention.then(|| (place, Part::attention(path, sequences, tokens, width)))
+                is_attention.then(|| (place, ModelPart::attention(path, sequences, tokens, width)))
             })
             .collect();
         sketch
@@ -85,9 +86,9 @@ impl Sketch {
             [] => Vec::new(),
             [first, ..] => {
                 let message = match unknown.len() {
-                    1 => format!("the size of `{first}` is not told; it counts as glue of its module"),
+                    1 => format!("`{first}` lacks its shape; its energy counts as glue of its module"),
                     count => format!(
-                        "the sizes of {count} operations are not told, such as `{first}`; they count as glue of their \
+                        "{count} operations lack shapes, such as `{first}`; their energy counts as glue of their \
                          modules"
                     ),
                 };
@@ -141,8 +142,8 @@ impl Sketch {
         nodes.len() - 1
     }
 
-    fn parts_in(&self, form: AttentionForm) -> Vec<Part> {
-        let mut parts: Vec<Option<Part>> = self.parts.iter().cloned().map(Some).collect();
+    fn parts_in(&self, form: AttentionForm) -> Vec<ModelPart> {
+        let mut parts: Vec<Option<ModelPart>> = self.parts.iter().cloned().map(Some).collect();
         for (place, fused) in self.attentions.iter().filter(|_| form == AttentionForm::Fused) {
             parts[*place] = Some(fused.clone());
             parts[place + 1..place + 3].fill(None);
@@ -182,7 +183,7 @@ fn add(total: &mut Specs, part: &Specs) {
     total.mebibytes += part.mebibytes;
 }
 
-/// The path of the module around a part; empty for the model. What is nested deeper than any model stands in the last
+/// The path of the module around a part; empty for the model. What is nested deeper than any model is in the last
 /// module that may be.
 pub(super) fn above(path: &str) -> &str {
     match path.match_indices('/').nth(DEEPEST - 1) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use jouletree_model::{Joules, Kind, Pass, Warning};
+use jouletree_model::{Joules, Kind, Pass, Warning, Watts};
 use serde::{Deserialize, Serialize};
 
 use super::predicted::Predicted;
@@ -23,7 +23,7 @@ pub struct Profile {
     version: u32,
     /// The version of the jouletree that wrote it.
     pub jouletree: String,
-    /// How far from a meter the energies stand that it was trained on.
+    /// The kind of the energies that it was trained on.
     pub trained_on_kind: Kind,
     /// The devices.
     pub devices: Vec<DeviceConstants>,
@@ -43,7 +43,8 @@ pub struct DeviceConstants {
     pub device: String,
     /// Its power while nothing runs, where that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub standby_w: Option<f64>,
+    #[serde(rename = "standby_w")]
+    pub standby: Option<Watts>,
 }
 
 /// One tree behind a profile.
@@ -153,7 +154,7 @@ impl Profile {
             let predictor =
                 TreePredictor::fit(&of_pass).map_err(|error| ProfileError::Training { pass, error })?;
             if !predictor.has_intervals() {
-                let message = "there are too few models and sizes to tell how far predictions of whole models are off: \
+                let message = "there are too few models and sizes to estimate the error of predictions of whole models: \
                                they have no intervals; calibrate more models or sizes";
                 warnings.push(Warning::new(format!("{pass} pass"), message));
             }

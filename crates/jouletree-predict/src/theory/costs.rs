@@ -103,8 +103,8 @@ impl Default for Costs {
 impl Costs {
     /// Reads a table in the layout of `costs.toml`.
     pub fn from_toml(text: &str) -> Result<Costs, CostError> {
-        let told = |error: toml::de::Error| CostError::Toml(error.to_string().trim_end().to_owned());
-        let costs: Costs = toml::from_str(text).map_err(told)?;
+        let invalid = |error: toml::de::Error| CostError::Toml(error.to_string().trim_end().to_owned());
+        let costs: Costs = toml::from_str(text).map_err(invalid)?;
         costs.check()?;
         Ok(costs)
     }

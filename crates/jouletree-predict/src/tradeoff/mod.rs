@@ -24,11 +24,11 @@ pub struct Candidate {
     pub energy: Joules,
     /// The least and the most it may take, where that is known.
     pub ends: Option<(Joules, Joules)>,
-    /// How its energy is known; none if nobody said.
+    /// How its energy is known; none if unknown.
     pub kind: Option<Kind>,
 }
 
-/// Where a model stands.
+/// How a model compares with the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Standing {
@@ -50,7 +50,7 @@ impl Candidate {
     }
 }
 
-/// Where each model stands, in the order given.
+/// How each model compares with the others, in the order given.
 pub fn standings(models: &[Candidate]) -> Vec<Standing> {
     let beaten = |own: &Candidate, energy: f64, of: fn(&Candidate) -> f64| {
         models.iter().any(|other| {

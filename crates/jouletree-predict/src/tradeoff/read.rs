@@ -47,7 +47,7 @@ pub enum TradeoffError {
         line: u64,
         /// The column.
         column: String,
-        /// What stands there.
+        /// The value in the file.
         value: String,
         /// What should.
         wanted: &'static str,
@@ -64,13 +64,13 @@ pub fn read_models(path: &Path) -> Result<Vec<Candidate>, TradeoffError> {
     read_from(&name, BufReader::new(file))
 }
 
-/// Where a value stands.
-struct Place<'a> {
+/// Where a value is.
+struct ValueLocation<'a> {
     path: &'a str,
     line: u64,
 }
 
-impl Place<'_> {
+impl ValueLocation<'_> {
     fn wrong(&self, column: &str, value: &str, wanted: &'static str) -> TradeoffError {
         let (path, column, value) = (self.path.to_owned(), column.to_owned(), value.to_owned());
         TradeoffError::Value { path, line: self.line, column, value, wanted }
@@ -105,7 +105,7 @@ fn read_from(path: &str, input: impl Read) -> Result<Vec<Candidate>, TradeoffErr
     let mut models = Vec::new();
     for record in reader.records() {
         let record = record.map_err(wrong)?;
-        let place = Place { path, line: record.position().map_or(0, csv::Position::line) };
+        let place = ValueLocation { path, line: record.position().map_or(0, csv::Position::line) };
         let text = |column: usize| record.get(column).unwrap_or_default();
         // An empty cell of a column that need not be there says nothing.
         let optional = |column: Option<usize>| column.map(text).filter(|text| !text.is_empty());

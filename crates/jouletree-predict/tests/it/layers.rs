@@ -46,7 +46,7 @@ fn near(found: f64, wanted: f64, digit: f64, what: &str) {
 }
 
 /// The published predictors, on the published split of the part of the published rows that is at hand: what NumPy, pandas and
-/// the published recipe make of the same tables. Beside it stands what was published for all rows.
+/// the published recipe make of the same tables. Beside it is what was published for all rows.
 #[test]
 fn the_published_predictors_are_those_of_the_publication() {
     let Some(evaluation) = evaluation() else { return };

@@ -80,7 +80,7 @@ fn children_and_glue_are_the_node_and_either_table_is_the_whole() {
     let footprint = as_footprint(std::slice::from_ref(&predicted), "host/cpu:0".parse::<Device>().unwrap());
     let device = &footprint.devices[0];
     assert!((device.attributed.0 / total - 1.0).abs() < 1e-12);
-    assert_eq!((device.measured, device.kind), (Some(device.attributed), Some(Kind::Predicted)));
+    assert_eq!((device.total, device.kind), (Some(device.attributed), Some(Kind::Predicted)));
 }
 
 #[test]
@@ -115,10 +115,10 @@ fn a_million_queries_are_a_million_samples() {
 #[test]
 fn what_is_no_profile_or_calibration_is_refused() {
     let wrong = Path::new("wrong.json");
-    let told = |text: &str| Profile::parse(text, wrong).unwrap_err().to_string();
-    assert!(told("").contains("wrong.json") && told("{}").contains("jouletree train"));
+    let error = |text: &str| Profile::parse(text, wrong).unwrap_err().to_string();
+    assert!(error("").contains("wrong.json") && error("{}").contains("jouletree train"));
     let other = serde_json::to_string(&profile()).unwrap().replacen("\"version\":1", "\"version\":7", 1);
-    assert!(told(&other).contains("jouletree-profile 7"), "{}", told(&other));
+    assert!(error(&other).contains("jouletree-profile 7"), "{}", error(&other));
     let empty = Profile::train(&[], Vec::new(), Kind::Measured).unwrap_err().to_string();
     assert!(empty.contains("jouletree calibrate"), "{empty}");
     let backward = profile().predict(&sketch("bert", 1, 16, 128), Pass::Backward).unwrap_err().to_string();

@@ -5,7 +5,7 @@ use jouletree_carbon::formats::Record;
 use jouletree_model::{Joules, Nanos, TimeRange};
 use jouletree_run::MeteredSeries;
 
-/// What a run cost, in the currency of its tariff; none where nobody says what electricity costs.
+/// What a run cost, in the currency of its tariff; none where the tariff is not set.
 ///
 /// Its energy is spread over its time as its power was, or evenly where that is not known.
 pub fn cost(record: &Record, power: Option<&[MeteredSeries]>) -> Option<f64> {
@@ -13,7 +13,7 @@ pub fn cost(record: &Record, power: Option<&[MeteredSeries]>) -> Option<f64> {
     let (energy, start, end) = (record.impact().energy, record.start, record.end);
     let used = |from: Nanos, until: Nanos| -> f64 {
         let range = TimeRange { start: from, end: until };
-        let wholes = power.unwrap_or_default().iter().filter(|metered| metered.domain.is_none());
+        let wholes = power.unwrap_or_default().iter().filter(|metered| metered.is_whole());
         wholes
             .flat_map(|metered| metered.series.spans_within(range))
             .map(|span| span.power.0 * span.range.duration().seconds())

@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 use jouletree_carbon::formats::codecarbon::Utilization;
-use jouletree_carbon::formats::{Machine, Part, Parts, Record};
+use jouletree_carbon::formats::{ClassEnergy, Machine, Parts, Record};
 use jouletree_carbon::settings::{Key, Settings};
 use jouletree_carbon::{Context, Embodied, memory};
-use jouletree_model::{DeviceClass, DeviceEnergy, Joules, Kind, Nanos, Warning};
-use jouletree_run::{Balance, EnergyOf, HostFacts, Recording, Resources, RunError, RunFolder};
+use jouletree_model::{DeviceClass, DeviceEnergy, Grams, Joules, Kind, Nanos, Warning};
+use jouletree_run::{Balance, HostFacts, Recording, Resources, RunError, RunFolder, Scope};
 use uuid::Uuid;
 
 use super::CarbonError;
@@ -14,34 +14,22 @@ use super::CarbonError;
 /// Bytes of what trackers call a gigabyte.
 const GIB: f64 = (1_u64 << 30) as f64;
 
-/// Whose energy counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// All that devices used.
-    Machine,
-    /// What the process tree used.
-    Process,
+/// Whose energy counts, as CodeCarbon calls it.
+pub fn tracking_mode(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Device => "machine",
+        Scope::Tree => "process",
+    }
 }
 
-impl Scope {
-    /// As CodeCarbon calls it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Scope::Machine => "machine",
-            Scope::Process => "process",
-        }
-    }
-
-    /// What settings say; by default the program's part, where there is a program.
-    pub fn of(settings: &Settings, has_program: bool) -> Result<Scope, jouletree_carbon::settings::SettingsError> {
-        let scope = |text: &str| match text {
-            "machine" => Some(Scope::Machine),
-            "process" => Some(Scope::Process),
-            _ => None,
-        };
-        let told = settings.parsed(Key::TrackingMode, "machine or process", scope)?;
-        Ok(told.unwrap_or(if has_program { Scope::Process } else { Scope::Machine }))
-    }
+/// Whose energy counts by the settings; by default the program's part, where there is a program.
+pub fn scope_of(
+    settings: &Settings,
+    has_program: bool,
+) -> Result<Scope, jouletree_carbon::settings::SettingsError> {
+    let scope = |text: &str| [Scope::Device, Scope::Tree].into_iter().find(|scope| tracking_mode(*scope) == text);
+    let set = settings.parsed(Key::TrackingMode, "machine or process", scope)?;
+    Ok(set.unwrap_or(if has_program { Scope::Tree } else { Scope::Device }))
 }
 
 /// A run as trackers see it.
@@ -55,10 +43,10 @@ pub fn record(
     let recording = manifest.recording.as_ref();
     // Who accounted all that devices used does not want the program's part now.
     let has_program = match (&manifest.accounting, recording) {
-        (Some(accounting), _) => accounting.energy == EnergyOf::Tree,
+        (Some(accounting), _) => accounting.energy == Scope::Tree,
         (None, recording) => recording.is_some_and(|recording| recording.pid.is_some()),
     };
-    let scope = Scope::of(settings, has_program)?;
+    let scope = scope_of(settings, has_program)?;
     let (start, end) = match recording {
         Some(recording) => (Nanos(recording.began_ns), Nanos(recording.began_ns) + Nanos(recording.duration_ns)),
         None => times_of(run)?,
@@ -72,7 +60,7 @@ pub fn record(
     Ok(Counted { run_id: run_id(run, start), start, end, parts, scope, machine }.record(settings, context))
 }
 
-/// What was counted, before it is known what it stands for.
+/// What was counted, before its impact is known.
 pub struct Counted {
     /// The number of the run.
     pub run_id: String,
@@ -99,7 +87,7 @@ impl Counted {
             start,
             end,
             parts,
-            tracking_mode: scope.as_str().to_owned(),
+            tracking_mode: tracking_mode(scope).to_owned(),
             machine,
             context,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -116,7 +104,7 @@ fn run_id(run: &RunFolder, start: Nanos) -> String {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, about.as_bytes()).to_string()
 }
 
-/// When it was, as far as a run tells whose power was not recorded by jouletree: from the first of its power on. A
+/// When it was, as far as it is known of a run whose power was not recorded by jouletree: from the first of its power on. A
 /// prediction has none, and is of the time when it was made.
 fn times_of(run: &RunFolder) -> Result<(Nanos, Nanos), RunError> {
     let manifest = run.manifest();
@@ -132,22 +120,27 @@ fn times_of(run: &RunFolder) -> Result<(Nanos, Nanos), RunError> {
 fn of_recording(recording: &Recording, scope: Scope) -> Parts {
     let devices = recording.balance.iter().filter(|balance| balance.domain.is_none());
     sum(devices.map(|Balance { device, kind, energy, low, high, parts, .. }| {
-        let whole = Part { energy: *energy, low: *low, high: *high, kind: *kind };
+        let whole = ClassEnergy { energy: *energy, low: *low, high: *high, kind: *kind };
         let users = parts.map(|parts| (parts.ours, parts.unknown));
         (device.class(), charged(device.class(), whole, users, scope))
     }))
 }
 
 /// What a device counts for: all of it, or the program's part with the bounds of the whole scaled to it. `users` are the
-/// program's joules and those of times about which nobody can tell.
-pub fn charged(class: DeviceClass, whole: Part, users: Option<(Joules, Joules)>, scope: Scope) -> Part {
-    let (Scope::Process, Some((ours, unknown))) = (scope, users) else { return whole };
+/// program's joules and those of times without a known share.
+pub fn charged(
+    class: DeviceClass,
+    whole: ClassEnergy,
+    users: Option<(Joules, Joules)>,
+    scope: Scope,
+) -> ClassEnergy {
+    let (Scope::Tree, Some((ours, unknown))) = (scope, users) else { return whole };
     let part = |joules: Joules| match whole.energy.0 > 0.0 {
         true => (joules.0 / whole.energy.0).min(1.0),
         false => 1.0,
     };
-    Part {
-        // A GPU that does not tell who uses it is taken to work for the program.
+    ClassEnergy {
+        // A GPU whose driver does not report its users is taken to work for the program.
         energy: if class == DeviceClass::Gpu { ours + unknown } else { ours },
         low: Joules(part(ours) * whole.low.0),
         high: Joules(part(ours + unknown) * whole.high.0),
@@ -157,13 +150,12 @@ pub fn charged(class: DeviceClass, whole: Part, users: Option<(Joules, Joules)>,
 
 /// What was accounted from files, or predicted: the energy of devices, without bounds.
 pub fn of_devices(devices: &[DeviceEnergy]) -> Parts {
-    let metered =
-        devices.iter().filter_map(|device| Some((device.device.class(), device.measured?, device.kind?)));
-    sum(metered.map(|(class, energy, kind)| (class, Part { energy, low: energy, high: energy, kind })))
+    let metered = devices.iter().filter_map(|device| Some((device.device.class(), device.total?, device.kind?)));
+    sum(metered.map(|(class, energy, kind)| (class, ClassEnergy { energy, low: energy, high: energy, kind })))
 }
 
 /// Sums devices by class. A machine counts only where nothing in it is metered.
-pub fn sum(devices: impl Iterator<Item = (DeviceClass, Part)>) -> Parts {
+pub fn sum(devices: impl Iterator<Item = (DeviceClass, ClassEnergy)>) -> Parts {
     let (mut parts, mut machine) = (Parts::default(), None);
     for (class, part) in devices {
         let place = match class {
@@ -172,7 +164,7 @@ pub fn sum(devices: impl Iterator<Item = (DeviceClass, Part)>) -> Parts {
             DeviceClass::Dram => &mut parts.ram,
             DeviceClass::Machine => &mut machine,
         };
-        *place = Some(place.map_or(part, |there: Part| Part {
+        *place = Some(place.map_or(part, |there: ClassEnergy| ClassEnergy {
             energy: there.energy + part.energy,
             low: there.low + part.low,
             high: there.high + part.high,
@@ -213,7 +205,7 @@ pub fn machine(host: &HostFacts) -> Machine {
     }
 }
 
-/// How busy the machine was, in the mean, whoever kept it so: that is what CodeCarbon's columns tell in either mode.
+/// How busy the machine was, in the mean, by all programs: that is what CodeCarbon's columns contain in either mode.
 pub fn utilization(run: &RunFolder) -> Result<Utilization, RunError> {
     let (rows, gpus) = (run.read_resources()?, run.read_gpu_busy()?);
     let used = |row: &Resources| row.memory_used().map(|bytes| bytes as f64);
@@ -232,8 +224,8 @@ pub fn mean(numbers: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
-/// Grams of making the machine that fall to a run, if somebody wants them counted.
-pub fn embodied_g(record: &Record) -> Option<f64> {
+/// Grams of making the machine that fall to a run, if they are to be counted.
+pub fn embodied(record: &Record) -> Option<Grams> {
     let wanted = record.context.embodied?;
     let gpus = u32::try_from(record.machine.gpus.len()).unwrap_or(u32::MAX);
     let of_parts = Embodied::of_server(1, gpus, record.machine.memory_gib.unwrap_or_default());

@@ -1,10 +1,10 @@
-//! What a program was started with, by name, so that runs of a study can be told apart.
+//! What a program was started with, by name, so that runs of a study can be distinguished.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The arguments of a command line by name: `--lr 0.1`, `--lr=0.1`, `-b 8`, `lr=0.1`; others by their place.
 ///
-/// A word after a flag is taken for its value, as nobody but the program knows better.
+/// A word after a flag is taken for its value, since only the program knows better.
 pub fn arguments(command: &[String]) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut place = 0;

@@ -1,12 +1,12 @@
-//! Everything that runs tell for a card. What they do not tell is left out, never made up.
+//! Everything in runs that a card needs. What they lack is left out, never made up.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jouletree_carbon::formats::{Machine, Record};
 use jouletree_carbon::settings::Settings;
-use jouletree_carbon::{Context, Impact, Intensity, Place};
-use jouletree_model::{Joules, Kind, Warning};
-use jouletree_run::{EnergyOf, RunError, RunFolder, accounted};
+use jouletree_carbon::{Context, Impact, Intensity, Location};
+use jouletree_model::{Grams, Joules, KilowattHours, Kind, Warning};
+use jouletree_run::{RunError, RunFolder, Scope, accounted};
 use serde::Serialize;
 
 use super::CardError;
@@ -14,7 +14,7 @@ use super::arguments::{arguments, differing};
 use super::layers::layers;
 use super::summary::Summary;
 use crate::carbon::{cost, of_run};
-use crate::{PhaseRow, StageRow, Study, Told, stages};
+use crate::{PhaseRow, ProgramEnergy, StageRow, Study, Trust, Whole, stages};
 
 /// The card of one run, or of the runs of a study.
 #[derive(Debug, Serialize)]
@@ -26,8 +26,10 @@ pub struct Card {
     pub energy_j: Option<Summary>,
     pub time_s: Option<Summary>,
     pub carbon_g: Option<Summary>,
-    pub low_j: f64,
-    pub high_j: f64,
+    #[serde(rename = "low_j")]
+    pub low: Joules,
+    #[serde(rename = "high_j")]
+    pub high: Joules,
     pub carbon: Carbon,
     pub co2_eq_emissions: Option<Emissions>,
     pub phases: Vec<PhaseRow>,
@@ -38,6 +40,9 @@ pub struct Card {
     pub software: Software,
     pub meters: Vec<String>,
     pub jouletree: String,
+    /// All joules of a run, as a mean: the bases of shares.
+    pub whole: Whole,
+    pub trust: Option<Trust>,
     pub warnings: Vec<Warning>,
 }
 
@@ -50,26 +55,34 @@ pub struct RunRow {
     /// Arguments of its command line that other runs do not share.
     pub arguments: BTreeMap<String, String>,
     pub duration_s: f64,
-    pub energy_j: f64,
-    pub low_j: f64,
-    pub high_j: f64,
+    #[serde(rename = "energy_j")]
+    pub energy: Joules,
+    #[serde(rename = "low_j")]
+    pub low: Joules,
+    #[serde(rename = "high_j")]
+    pub high: Joules,
     pub kind: Option<Kind>,
-    pub carbon_g: Option<f64>,
+    #[serde(rename = "carbon_g")]
+    pub carbon: Option<Grams>,
 }
 
-/// What the energy of all runs together stands for.
+/// The impact of the energy of all runs together.
 #[derive(Debug, Serialize)]
 #[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct Carbon {
-    pub it_energy_kwh: f64,
+    pub it_energy_kwh: KilowattHours,
     pub pue: f64,
-    pub energy_kwh: f64,
+    pub energy_kwh: KilowattHours,
     pub intensity: Option<Intensity>,
-    pub carbon_g: Option<f64>,
-    pub carbon_low_g: Option<f64>,
-    pub carbon_high_g: Option<f64>,
+    #[serde(rename = "carbon_g")]
+    pub carbon: Option<Grams>,
+    #[serde(rename = "carbon_low_g")]
+    pub carbon_low: Option<Grams>,
+    #[serde(rename = "carbon_high_g")]
+    pub carbon_high: Option<Grams>,
     pub water_l: Option<f64>,
-    pub embodied_g: Option<f64>,
+    #[serde(rename = "embodied_g")]
+    pub embodied: Option<Grams>,
     pub cost: Option<f64>,
     pub currency: Option<String>,
 }
@@ -94,7 +107,8 @@ pub struct Emissions {
 #[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct StageSum {
     pub stage: String,
-    pub energy_j: f64,
+    #[serde(rename = "energy_j")]
+    pub energy: Joules,
 }
 
 /// Runs that share the value of an argument that others do not have.
@@ -114,11 +128,15 @@ pub struct Sensitivity {
 pub struct LayerRow {
     pub path: String,
     pub is_own: bool,
-    pub energy_j: f64,
+    #[serde(rename = "energy_j")]
+    pub energy: Joules,
     /// The standard deviation over runs.
-    pub deviation_j: Option<f64>,
+    #[serde(rename = "deviation_j")]
+    pub deviation: Option<Joules>,
     /// The part of what all layers used.
     pub share: f64,
+    /// The part of the run.
+    pub run_share: f64,
 }
 
 /// What it ran on.
@@ -140,7 +158,7 @@ pub struct Software {
     pub frameworks: BTreeMap<String, String>,
 }
 
-/// Reads runs and says what they tell.
+/// Reads runs and collects what they contain.
 pub fn gather(
     folders: Vec<RunFolder>,
     settings: &Settings,
@@ -152,7 +170,7 @@ pub fn gather(
     let mut costs = Vec::new();
     for folder in &folders {
         let record = of_run::record(folder, settings, context.clone(), &mut warnings)?;
-        let scope = if record.tracking_mode == "process" { EnergyOf::Tree } else { EnergyOf::Device };
+        let scope = if record.tracking_mode == "process" { Scope::Tree } else { Scope::Device };
         costs.push(cost(&record, Some(&accounted(folder.read_power()?, scope))));
         records.push(record);
     }
@@ -170,11 +188,11 @@ pub fn gather(
     let jouletree = folders.first().map(|folder| folder.manifest().jouletree.clone()).unwrap_or_default();
     let meters = meters(&folders);
     let sensitivity = sensitivity(&runs, &differing);
-    let study = Study::read(folders, rayon::current_num_threads())?;
+    let study = Study::read_varied(folders, rayon::current_num_threads())?;
     warnings.extend(study.warnings.iter().cloned());
     let hardware = hardware(records.iter().map(|record| &record.machine));
     let carbon = carbon(&records, context, &costs);
-    let co2_eq_emissions = carbon.carbon_g.map(|grams| Emissions {
+    let co2_eq_emissions = carbon.carbon.map(|Grams(grams)| Emissions {
         emissions: grams,
         source: source(&carbon, runs.len()),
         training_type: training_type.map(str::to_owned),
@@ -182,15 +200,15 @@ pub fn gather(
         hardware_used: hardware_used(&hardware),
     });
     let values = |of: fn(&RunRow) -> f64| Summary::of(&runs.iter().map(of).collect::<Vec<_>>());
-    let grams: Option<Vec<f64>> = runs.iter().map(|run| run.carbon_g).collect();
+    let grams: Option<Vec<f64>> = runs.iter().map(|run| Some(run.carbon?.0)).collect();
     Ok(Card {
         title: study.title.clone(),
         kind: runs.iter().filter_map(|run| run.kind).max(),
-        energy_j: values(|run| run.energy_j),
+        energy_j: values(|run| run.energy.0),
         time_s: values(|run| run.duration_s),
         carbon_g: grams.and_then(|grams| Summary::of(&grams)),
-        low_j: runs.iter().map(|run| run.low_j).sum(),
-        high_j: runs.iter().map(|run| run.high_j).sum(),
+        low: runs.iter().map(|run| run.low).sum(),
+        high: runs.iter().map(|run| run.high).sum(),
         carbon,
         co2_eq_emissions,
         phases,
@@ -201,6 +219,8 @@ pub fn gather(
         software,
         meters,
         jouletree,
+        whole: study.whole.clone(),
+        trust: study.trust.clone(),
         runs,
         warnings,
     })
@@ -217,11 +237,11 @@ impl RunRow {
             run_id: record.run_id.clone(),
             arguments: arguments.map(|(name, value)| (name.clone(), value.clone())).collect(),
             duration_s: record.seconds(),
-            energy_j: impact.it_energy.0,
-            low_j: low.0,
-            high_j: high.0,
+            energy: impact.it_energy,
+            low,
+            high,
             kind: record.parts.kind(),
-            carbon_g: impact.carbon_g,
+            carbon: impact.carbon,
         }
     }
 }
@@ -232,9 +252,9 @@ fn arguments_of(folder: &RunFolder) -> BTreeMap<String, String> {
 
 fn carbon(records: &[Record], context: &Context, costs: &[Option<f64>]) -> Carbon {
     let impacts: Vec<Impact> = records.iter().map(Record::impact).collect();
-    let bounds = |of: fn(&Record) -> Joules| -> Option<f64> {
+    let bounds = |of: fn(&Record) -> Joules| -> Option<Grams> {
         let energy = records.iter().map(of).sum();
-        Impact::of(energy, context.facility, context.intensity.as_ref()).carbon_g
+        Impact::of(energy, context.facility, context.intensity.as_ref()).carbon
     };
     let cost = costs.iter().copied().sum::<Option<f64>>();
     Carbon {
@@ -242,11 +262,11 @@ fn carbon(records: &[Record], context: &Context, costs: &[Option<f64>]) -> Carbo
         pue: context.facility.pue,
         energy_kwh: impacts.iter().map(|impact| impact.energy.kilowatt_hours()).sum(),
         intensity: context.intensity.clone(),
-        carbon_g: impacts.iter().map(|impact| impact.carbon_g).sum(),
-        carbon_low_g: bounds(|record| record.parts.bounds().0),
-        carbon_high_g: bounds(|record| record.parts.bounds().1),
+        carbon: impacts.iter().map(|impact| impact.carbon).sum(),
+        carbon_low: bounds(|record| record.parts.bounds().0),
+        carbon_high: bounds(|record| record.parts.bounds().1),
         water_l: (context.facility.wue > 0.0).then(|| impacts.iter().map(|impact| impact.water_l).sum()),
-        embodied_g: records.iter().map(of_run::embodied_g).sum(),
+        embodied: records.iter().map(of_run::embodied).sum(),
         currency: cost.map(|_| context.currency.clone()),
         cost,
     }
@@ -257,15 +277,15 @@ fn phases(folders: &[RunFolder]) -> Result<Vec<PhaseRow>, CardError> {
     let mut sums: Vec<PhaseRow> = Vec::new();
     for folder in folders {
         let program = folder.read_program()?;
-        for row in Told::new(&program, folder.read_power()?).phases() {
+        for row in ProgramEnergy::new(&program, folder.read_power()?).phases() {
             match sums.iter_mut().find(|sum| (&sum.phase, &sum.function) == (&row.phase, &row.function)) {
                 None => sums.push(row),
                 Some(sum) => {
                     sum.steps += row.steps;
                     sum.recorded += row.recorded;
-                    sum.recorded_j += row.recorded_j;
+                    sum.recorded_energy += row.recorded_energy;
                     sum.processes = sum.processes.max(row.processes);
-                    sum.energy_j += row.energy_j;
+                    sum.energy += row.energy;
                     sum.seconds += row.seconds;
                     sum.samples = sum.samples.zip(row.samples).map(|(one, other)| one + other);
                     sum.kind = sum.kind.max(row.kind);
@@ -274,14 +294,15 @@ fn phases(folders: &[RunFolder]) -> Result<Vec<PhaseRow>, CardError> {
         }
     }
     for sum in &mut sums {
-        sum.factor = (sum.recorded_j > 0.0).then(|| sum.energy_j / sum.recorded_j);
-        sum.step_j = sum.energy_j / sum.steps.max(1) as f64;
-        sum.sample_j = sum.samples.filter(|samples| *samples > 0).map(|samples| sum.energy_j / samples as f64);
+        sum.factor = (sum.recorded_energy.0 > 0.0).then(|| sum.energy.0 / sum.recorded_energy.0);
+        sum.step = Joules(sum.energy.0 / sum.steps.max(1) as f64);
+        sum.sample =
+            sum.samples.filter(|samples| *samples > 0).map(|samples| Joules(sum.energy.0 / samples as f64));
     }
     Ok(sums)
 }
 
-/// Stages that programs told, as sums over runs.
+/// Stages that programs marked, as sums over runs.
 fn stage_sums(folders: &[RunFolder]) -> Result<Vec<StageSum>, CardError> {
     let mut sums: Vec<StageSum> = Vec::new();
     for folder in folders {
@@ -290,10 +311,10 @@ fn stage_sums(folders: &[RunFolder]) -> Result<Vec<StageSum>, CardError> {
             Err(RunError::OnlyRecorded(_)) => continue,
             Err(error) => return Err(error.into()),
         };
-        for StageRow { stage, energy_j, .. } in stages(&footprint) {
+        for StageRow { stage, energy, .. } in stages(&footprint) {
             match sums.iter_mut().find(|sum| sum.stage == stage) {
-                Some(sum) => sum.energy_j += energy_j,
-                None => sums.push(StageSum { stage, energy_j }),
+                Some(sum) => sum.energy += energy,
+                None => sums.push(StageSum { stage, energy }),
             }
         }
     }
@@ -313,7 +334,7 @@ fn sensitivity(runs: &[RunRow], differing: &[String]) -> Vec<Sensitivity> {
                 argument: argument.clone(),
                 value: value.cloned(),
                 runs: with.len(),
-                energy_j: summary(|run| run.energy_j),
+                energy_j: summary(|run| run.energy.0),
                 time_s: summary(|run| run.duration_s),
             });
         }
@@ -325,10 +346,11 @@ fn layer_rows(study: &Study) -> Vec<LayerRow> {
     let whole = study.tree.energy.0;
     let row = |layer: super::layers::Layer| LayerRow {
         share: if whole > 0.0 { layer.energy.0 / whole } else { 0.0 },
-        deviation_j: study.deviation_of(&layer.path).filter(|_| !layer.is_own).map(|deviation| deviation.0),
+        run_share: study.whole.of_run(layer.energy),
+        deviation: study.deviation_of(&layer.path).filter(|_| !layer.is_own),
         path: layer.path,
         is_own: layer.is_own,
-        energy_j: layer.energy.0,
+        energy: layer.energy,
     };
     layers(&study.tree).into_iter().map(row).collect()
 }
@@ -379,7 +401,7 @@ fn meters(folders: &[RunFolder]) -> Vec<String> {
 }
 
 /// `Belgium (gcp/europe-west1)`, `California, United States`, `Italy`.
-fn location(place: &Place) -> Option<String> {
+fn location(place: &Location) -> Option<String> {
     let country = place.country().map(|country| country.name.clone());
     let cloud = place.cloud.map(|cloud| match cloud.region {
         Some(region) => region.zone(),

@@ -18,7 +18,7 @@ pub struct Layer {
     pub energy: Joules,
 }
 
-/// The tree taken apart until no part is large, or nothing is inside of those that are; the largest stands first.
+/// The tree taken apart until no part is large, or nothing is inside of those that are; the largest is first.
 pub fn layers(tree: &EnergyTree) -> Vec<Layer> {
     let mut open: Vec<&EnergyTree> = vec![tree];
     let mut own: Vec<Layer> = Vec::new();

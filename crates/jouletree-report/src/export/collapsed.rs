@@ -12,7 +12,7 @@ use super::stacks::{by_device, is_told_by_others};
 
 pub(super) fn write(footprint: &Footprint, output: &mut dyn Write) -> Result<(), ExportError> {
     let mut devices = by_device(footprint);
-    devices.retain(|device| device.balance.measured.is_some() && !is_told_by_others(device.balance, footprint));
+    devices.retain(|device| device.balance.total.is_some() && !is_told_by_others(device.balance, footprint));
     // One device needs no name; several are told apart by the outermost frame.
     let is_named = devices.len() > 1;
     let mut is_empty = true;

@@ -114,7 +114,7 @@ fn ranked(footprint: &Footprint) -> Vec<&OpEnergy> {
 fn row<'a>(footprint: &'a Footprint, devices: &'a [String], charged: &OpEnergy) -> Option<Row<'a>> {
     let op = footprint.ops.get(charged.op)?;
     let balance = footprint.devices.get(charged.device)?;
-    let is_metered = balance.measured.is_some();
+    let is_metered = balance.total.is_some();
     Some(Row {
         device: devices.get(charged.device)?,
         path: &op.path,

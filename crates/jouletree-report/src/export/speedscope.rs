@@ -52,7 +52,7 @@ pub(super) fn write(content: &Content<'_>, output: &mut dyn Write) -> Result<(),
     let mut profiles = Vec::new();
     for device in &devices {
         let name = &device.balance.device;
-        if let Some(kind) = device.balance.kind.filter(|_| device.balance.measured.is_some()) {
+        if let Some(kind) = device.balance.kind.filter(|_| device.balance.total.is_some()) {
             let title = format!("{name}: energy in joules ({kind})");
             profiles.extend(profile(title, "none", device, |stack| stack.energy.0, &mut frames));
         }

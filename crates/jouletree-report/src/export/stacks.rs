@@ -75,7 +75,7 @@ pub(super) fn unattributed(balance: &DeviceEnergy) -> impl Iterator<Item = Stack
 
 /// Whether the energy of a device is told by that of others in the same footprint, so that it must not be added to it.
 pub(super) fn is_told_by_others(balance: &DeviceEnergy, footprint: &Footprint) -> bool {
-    footprint.devices.iter().any(|other| other.measured.is_some() && balance.device.holds(&other.device))
+    footprint.devices.iter().any(|other| other.total.is_some() && balance.device.holds(&other.device))
 }
 
 #[cfg(test)]

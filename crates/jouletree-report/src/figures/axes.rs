@@ -49,12 +49,12 @@ pub fn honesty(kinds: impl IntoIterator<Item = Option<Kind>>) -> Option<&'static
     }
 }
 
-/// How far from a meter the energy of a device stands.
+/// The kind of the energy of a device.
 pub fn kind_of(study: &Study, device: &Device) -> Option<Kind> {
     study.devices.iter().find(|total| total.device.as_ref() == Some(device)).and_then(|total| total.kind)
 }
 
-/// How far from a meter the energy of operations stands, by device.
+/// The kind of the energy of operations, by device.
 pub fn kinds(study: &Study) -> impl Iterator<Item = Option<Kind>> {
     let charged = study.devices.iter().filter(|total| total.attributed.0 > 0.0);
     charged.map(|total| total.kind)
@@ -70,7 +70,7 @@ pub fn device_name(device: &Device, others: &[&Device]) -> String {
     }
 }
 
-/// Names the colours of passes, from `x` on; tells how much room it took.
+/// Names the colours of passes, from `x` on; returns the width that it took.
 pub fn pass_legend(picture: &mut Picture, x: f64, y: f64, passes: &[Pass], has_letters: bool) -> f64 {
     let mut at = x;
     for pass in passes {
@@ -78,12 +78,17 @@ pub fn pass_legend(picture: &mut Picture, x: f64, y: f64, passes: &[Pass], has_l
             true => format!("{} {pass}", colour::letter_of_pass(*pass)),
             false => pass.to_string(),
         };
-        let area = Area { x: at, y: y - TEXT * font::CAP, width: TEXT * 0.8, height: TEXT * font::CAP };
-        picture.rect(area, colour::of_pass(*pass), None, 0.0);
-        picture.text(at + TEXT * 1.1, y, &name, pen(Anchor::Start));
-        at += TEXT * 1.1 + font::width(&name, TEXT) + TEXT * 1.4;
+        at += legend_key(picture, at, y, &name, colour::of_pass(*pass));
     }
     at - x
+}
+
+/// Names one colour and returns how much room it took.
+pub fn legend_key(picture: &mut Picture, x: f64, y: f64, name: &str, fill: &str) -> f64 {
+    let area = Area { x, y: y - TEXT * font::CAP, width: TEXT * 0.8, height: TEXT * font::CAP };
+    picture.rect(area, fill, None, 0.0);
+    picture.text(x + TEXT * 1.1, y, name, pen(Anchor::Start));
+    TEXT * 1.1 + font::width(name, TEXT) + TEXT * 1.4
 }
 
 /// The values beside an area, with a line across it at each but zero.

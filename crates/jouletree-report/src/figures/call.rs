@@ -10,7 +10,7 @@ use super::{Figure, colour, font};
 
 /// The height of a track.
 const TRACK: f64 = 50.0;
-/// The distance between tracks, where the name of the lower one stands.
+/// The distance between tracks, with space for the name of the lower one.
 const APART: f64 = 13.0;
 /// What is shown after the tail, as a part of what is shown before.
 const AFTER: f64 = 0.1;

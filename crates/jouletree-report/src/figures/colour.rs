@@ -1,11 +1,11 @@
-//! Colours that tell in print and to colour-blind readers: those of Okabe and Ito for passes, one blue from pale to dark for
+//! Colours that can be distinguished in print and by colour-blind readers: those of Okabe and Ito for passes, one blue from pale to dark for
 //! shares.
 
 use jouletree_model::Pass;
 
 /// Text, axes and arrows.
 pub const INK: &str = "#1a1a1a";
-/// What stands behind: secondary text and lines.
+/// The background: secondary text and lines.
 pub const GREY: &str = "#595959";
 /// Lines of a grid.
 pub const GRID: &str = "#dcdcdc";
@@ -15,8 +15,16 @@ pub const WHITE: &str = "#ffffff";
 pub const BAND: &str = "#fbdc9c";
 /// What follows from it.
 pub const TAIL: &str = "#d9e8c8";
-/// A line of power.
+/// Energy of recorded steps while no operation ran,
+pub const BETWEEN: &str = "#b3b3b3";
+/// and energy outside of them.
+pub const OUTSIDE: &str = "#e6e6e6";
+/// A line of power,
 pub const LINE: &str = "#0072b2";
+/// the deviation around it,
+pub const SPREAD: &str = "#cfe3f2";
+/// and the points of it that are pointed out.
+pub const POINT: &str = "#d55e00";
 
 /// The blues, from nothing to everything: red, green, blue.
 const BLUES: [[f64; 3]; 5] = [
@@ -47,7 +55,7 @@ pub fn letter_of_pass(pass: Pass) -> &'static str {
 
 /// The colour of a share of the whole, and that of text upon it.
 pub fn of_share(share: f64) -> (String, &'static str) {
-    // Most shares are small: the root tells them apart.
+    // Most shares are small: the square root separates them.
     let along = if share.is_finite() { share.clamp(0.0, 1.0).sqrt() } else { 0.0 } * (BLUES.len() - 1) as f64;
     let from = (along.floor() as usize).min(BLUES.len() - 2);
     let part = along - from as f64;

@@ -8,9 +8,9 @@ use ttf_parser::Face;
 
 /// The file of the font.
 pub static FONT: &[u8] = include_bytes!("../../fonts/DejaVuSansCondensed.ttf");
-/// What stands for a character that the font does not have.
+/// Replaces a character that the font does not have.
 const UNKNOWN: char = '\u{fffd}';
-/// What stands for what was left out.
+/// Replaces what was left out.
 const LEFT_OUT: char = '…';
 /// Of longer texts the middle is left out at once: no figure has room for more.
 const LONGEST: usize = 400;
@@ -84,7 +84,7 @@ fn beginning_and_end(text: &str) -> String {
     text.chars().take(LONGEST / 2).chain([LEFT_OUT]).chain(end).collect()
 }
 
-/// So many letters, most of them from the end, which tells more of a path than its beginning.
+/// So many letters, most of them from the end, which says more about a path than its beginning.
 fn shortened(letters: &[char], kept: usize) -> Vec<char> {
     if kept >= letters.len() {
         return letters.to_vec();

@@ -128,7 +128,8 @@ impl Figures {
         figures.add("stages".to_owned(), stages::stages(study), "no operation used energy");
         figures.add_diagrams(study, choice)?;
         figures.add("top-energy".to_owned(), top::top(study, Top::Energy), "no operation used energy");
-        figures.add("top-power".to_owned(), top::top(study, Top::Power), "no operation used energy");
+        let no_power = "no operation used energy and ran for long enough to have a power of its own";
+        figures.add("top-power".to_owned(), top::top(study, Top::Power), no_power);
         let power = power::power(study, choice.highlight.as_deref());
         figures.add("power-step".to_owned(), power, "no power is known during a step");
         figures.add("icicle".to_owned(), icicle::icicle(study), "no operation used energy");
@@ -167,7 +168,7 @@ impl Figures {
     }
 }
 
-/// The root, and below it the largest layer, the largest in that, and so on; those with only one part tell nothing.
+/// The root, and below it the largest layer, the largest in that, and so on; those with only one part add nothing.
 fn chain(root: &EnergyTree, pass: Option<Pass>) -> Vec<&EnergyTree> {
     let mut layers = vec![root];
     let mut at = root;

@@ -1,6 +1,6 @@
 //! Axes: from a largest value to ticks, from a number to its label.
 
-/// Prefixes of units, with what they stand for.
+/// Prefixes of units, with their factors.
 const PREFIXES: [(f64, &str); 6] = [(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ")];
 /// An axis of numbers that are all nothing ends here.
 const NO_END: f64 = 1.0;

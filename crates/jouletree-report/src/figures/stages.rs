@@ -1,8 +1,8 @@
-//! Energy by stage, stacked by pass, with whiskers of one standard deviation over runs.
+//! Energy by stage, stacked by pass and by what was used beside operations, with whiskers of one standard deviation over runs.
 
 use jouletree_model::{Joules, Pass};
 
-use super::axes::{COLUMN, PAGE, SMALL, TEXT, axis_title, kinds, pass_legend, pen};
+use super::axes::{COLUMN, PAGE, SMALL, TEXT, axis_title, kinds, legend_key, pass_legend, pen};
 use super::scale::Scale;
 use super::svg::{Anchor, Area, Pen, Picture, Stroke};
 use super::{colour, font};
@@ -24,11 +24,11 @@ pub fn stages(study: &Study) -> Option<String> {
     let left_out = shown.len().saturating_sub(most);
     if left_out > 0 {
         // The smallest go, the others stay in their order.
-        let mut energies: Vec<f64> = shown.iter().map(|stage| energy(stage).0).collect();
+        let mut energies: Vec<f64> = shown.iter().map(|stage| stage.energy().0).collect();
         energies.sort_unstable_by(|a, b| b.total_cmp(a));
-        shown.retain(|stage| energies.get(most).is_none_or(|limit| energy(stage).0 > *limit));
+        shown.retain(|stage| energies.get(most).is_none_or(|limit| stage.energy().0 > *limit));
     }
-    let reach = |stage: &&StageTotal| energy(stage).0 + stage.deviation.map_or(0.0, |sd| sd.0);
+    let reach = |stage: &&StageTotal| stage.energy().0 + stage.deviation.map_or(0.0, |sd| sd.0);
     let largest = shown.iter().map(reach).fold(0.0, f64::max);
     if shown.is_empty() || largest <= 0.0 {
         return None;
@@ -44,8 +44,18 @@ pub fn stages(study: &Study) -> Option<String> {
         .filter(|(number, _)| shown.iter().any(|stage| stage.passes[*number].0.0 > 0.0))
         .map(|(_, pass)| pass)
         .collect();
-    pass_legend(&mut picture, left, 3.0 + TEXT, &passes, false);
-    let top = 3.0 + TEXT * 2.2;
+    let room = pass_legend(&mut picture, left, 3.0 + TEXT, &passes, false);
+    // A second line, where the first has no room.
+    let others = BESIDE.iter().filter(|(_, _, of)| shown.iter().any(|stage| of(stage).0 > 0.0));
+    let others: Vec<(&str, &str)> = others.map(|(name, colour, _)| (*name, *colour)).collect();
+    let needed: f64 = others.iter().map(|(name, _)| TEXT * 2.5 + font::width(name, TEXT)).sum();
+    let is_wrapped = !others.is_empty() && left + room + needed > width - 4.0;
+    let line = if is_wrapped { TEXT * 1.4 } else { 0.0 };
+    let mut at = if is_wrapped { left } else { left + room };
+    for (name, fill) in others {
+        at += legend_key(&mut picture, at, 3.0 + TEXT + line, name, fill);
+    }
+    let top = 3.0 + TEXT * 2.2 + line;
     let bottom = top + HEIGHT;
     let height_at = |joules: f64| bottom - scale.part(joules) * HEIGHT;
     for (value, label) in &scale.ticks {
@@ -60,7 +70,7 @@ pub fn stages(study: &Study) -> Option<String> {
     for (number, stage) in shown.iter().enumerate() {
         let middle = left + (number as f64 + 0.5) * slot;
         draw_bar(&mut picture, stage, middle, (slot * 0.62).min(WIDEST_BAR), &height_at);
-        let name = if stage.name.is_empty() { "all operations" } else { &stage.name };
+        let name = if stage.name.is_empty() { "the run" } else { &stage.name };
         let lines = font::lines(name, slot - 3.0, TEXT, NAME_LINES);
         deepest = deepest.max(lines.len());
         for (line, text) in lines.iter().enumerate() {
@@ -79,9 +89,12 @@ pub fn stages(study: &Study) -> Option<String> {
     Some(picture.finish(height, "Energy by stage and pass"))
 }
 
-fn energy(stage: &StageTotal) -> Joules {
-    stage.passes.iter().map(|(energy, _)| *energy).sum()
-}
+/// What stages used beside operations: its name, its colour, its energy.
+type Beside = (&'static str, &'static str, fn(&StageTotal) -> Joules);
+const BESIDE: [Beside; 2] = [
+    ("between operations", colour::BETWEEN, |stage| stage.between),
+    ("outside recorded steps", colour::OUTSIDE, |stage| stage.outside),
+];
 
 fn draw_bar(picture: &mut Picture, stage: &StageTotal, middle: f64, bar: f64, height_at: &dyn Fn(f64) -> f64) {
     let mut sum = 0.0;
@@ -91,6 +104,14 @@ fn draw_bar(picture: &mut Picture, stage: &StageTotal, middle: f64, bar: f64, he
         if energy.0 > 0.0 {
             let area = Area { x: middle - bar / 2.0, y: high, width: bar, height: low - high };
             picture.rect(area, colour::of_pass(pass), None, 0.0);
+        }
+    }
+    for (_, fill, of) in BESIDE {
+        let (low, high) = (height_at(sum), height_at(sum + of(stage).0));
+        sum += of(stage).0;
+        if low > high {
+            let area = Area { x: middle - bar / 2.0, y: high, width: bar, height: low - high };
+            picture.rect(area, fill, Some(Stroke::new(colour::GREY, 0.3)), 0.0);
         }
     }
     if let Some(deviation) = stage.deviation {

@@ -15,7 +15,7 @@ pub struct Picture {
     body: String,
 }
 
-/// Which end of a text stands at its place.
+/// Which end of a text is at its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
     Start,

@@ -64,7 +64,7 @@ pub fn tradeoff(points: &[TradeoffPoint], budget: Option<Joules>, target: Option
     let unnamed = draw_names(&mut picture, points, plot, &place, taken);
     let mut height = bottom;
     if unnamed > 0 {
-        let note = format!("without a name for want of room: {unnamed}");
+        let note = format!("without a name for lack of space: {unnamed}");
         picture.text(plot.x, height + SMALL, &note, small_pen(Anchor::Start));
         height += SMALL * 1.6;
     }
@@ -147,7 +147,7 @@ fn along(from: (f64, f64), to: (f64, f64)) -> Area {
     Area { x: left - 0.5, y: top - 0.5, width: (to.0 - from.0).abs() + 1.0, height: (to.1 - from.1).abs() + 1.0 }
 }
 
-/// Writes names beside their points, those on the front first; tells how many had no room.
+/// Writes names beside their points, those on the front first; returns how many did not fit.
 fn draw_names(
     picture: &mut Picture,
     points: &[TradeoffPoint],
@@ -162,7 +162,7 @@ fn draw_names(
         let name = font::fitted(&point.name, plot.width * WIDEST_NAME, SMALL);
         let (x, y) = place(point.energy.0, point.accuracy);
         let (width, height) = (font::width(&name, SMALL), SMALL);
-        // A name beside its point stands beyond the ends of the interval.
+        // A name beside its point is beyond the ends of the interval.
         let end = |energy: Joules| place(energy.0, point.accuracy).0;
         let (from, to) = point.interval.map_or((x, x), |interval| (end(interval.low), end(interval.high)));
         let sides = [
@@ -231,7 +231,7 @@ mod tests {
         let crowd: Vec<TradeoffPoint> =
             (0..80).map(|index| point(&format!("model-{index}"), 90.0, 5.0, index == 0)).collect();
         let figure = tradeoff(&crowd, None, None).unwrap();
-        assert!(figure.svg.contains("model-0") && figure.svg.contains("for want of room"), "{}", figure.svg);
+        assert!(figure.svg.contains("model-0") && figure.svg.contains("for lack of space"), "{}", figure.svg);
         assert_eq!(tradeoff(&[], None, None), None);
     }
 }

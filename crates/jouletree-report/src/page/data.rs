@@ -6,19 +6,26 @@ use std::collections::{BTreeMap, HashMap};
 
 use indexmap::IndexSet;
 use jouletree_account::{EnergyTree, TefEntry};
-use jouletree_model::{Kind, Pass};
+use jouletree_model::{Kind, PREDICTION_LEVEL, Pass};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::diagram::{BOX, Diagram, Part};
+use crate::diagram::{BOX, BoxContent, Diagram};
 use crate::parts::parts_by_name;
+use crate::program_energy::{PhaseRow, WindowRow};
 use crate::study::{DeviceTotal, PowerTrack, Ranked, StepView, Study};
-use crate::told::{PhaseRow, WindowRow};
+use crate::{Trust, Whole};
 
 #[derive(Serialize)]
 pub struct Data<'a> {
     title: &'a str,
     runs: usize,
+    whole: &'a Whole,
+    /// Where all joules are, in a sentence.
+    sentence: String,
+    trust: Option<&'a Trust>,
+    /// The facts of trust and the verdict, as sentences.
+    trust_lines: Vec<String>,
     total: Total,
     devices: Vec<Total>,
     /// The parts of the run by name: energy, what operations were charged with of it, seconds.
@@ -65,6 +72,10 @@ struct Tree<'a> {
     composite: Vec<u8>,
     /// Empty when there is one run.
     sd: Vec<f64>,
+    /// The ends of the intervals of a prediction; empty when there are none.
+    predicted: Vec<Option<(f64, f64)>>,
+    /// The level of these, in percent.
+    predicted_level: u8,
 }
 
 /// Where the parts of layers stand.
@@ -92,6 +103,8 @@ struct Operations<'a> {
     devices: Vec<String>,
     /// The paths that are not written as the tree writes them, by row.
     paths: HashMap<usize, &'a str>,
+    /// What distinguishes those that share path and pass, by row.
+    marks: HashMap<usize, &'a str>,
     /// The node of the tree, the type, the pass, the device of each.
     node: Vec<u32>,
     kind: Vec<u32>,
@@ -106,6 +119,7 @@ struct Operations<'a> {
 #[derive(Serialize)]
 struct Bar {
     path: Box<str>,
+    label: String,
     op_type: Box<str>,
     pass: Pass,
     device: String,
@@ -122,6 +136,8 @@ struct Stage<'a> {
     name: &'a str,
     passes: [f64; 3],
     passes_sd: [Option<f64>; 3],
+    between: f64,
+    outside: f64,
     sd: Option<f64>,
 }
 
@@ -171,10 +187,14 @@ impl<'a> Data<'a> {
         Data {
             title: &study.title,
             runs: study.runs,
+            whole: &study.whole,
+            sentence: study.whole.sentence(),
+            trust: study.trust.as_ref(),
+            trust_lines: study.trust.iter().flat_map(|trust| [trust.line(), trust.judgement()]).collect(),
             total: Total::from(&study.total()),
             devices: study.devices.iter().map(Total::from).collect(),
             parts: (parts_by_name(&study.parts).into_iter())
-                .map(|(name, row)| (name, row.energy_j, row.operations_j, row.seconds))
+                .map(|(name, row)| (name, row.energy.0, row.operations.0, row.seconds))
                 .collect(),
             phases: &study.phases,
             windows: &study.windows,
@@ -213,7 +233,8 @@ impl From<&DeviceTotal> for Total {
 
 impl<'a> Tree<'a> {
     fn of(study: &'a Study, nodes: &mut Vec<&'a EnergyTree>) -> Tree<'a> {
-        let mut tree = Tree::default();
+        let mut tree = Tree { predicted_level: PREDICTION_LEVEL, ..Tree::default() };
+        let is_predicted = study.tree.is_predicted();
         let mut waiting: Vec<(&EnergyTree, u32)> = vec![(&study.tree, 0)];
         while let Some((node, parent)) = waiting.pop() {
             let number = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
@@ -230,6 +251,9 @@ impl<'a> Tree<'a> {
             tree.composite.push(u8::from(node.is_composite()));
             if study.runs > 1 {
                 tree.sd.push(study.deviation_of(&node.path).map_or(0.0, |sd| sd.0));
+            }
+            if is_predicted {
+                tree.predicted.push(node.predicted.map(|interval| (interval.low.0, interval.high.0)));
             }
             // The largest child comes next.
             waiting.extend(node.children.iter().rev().map(|child| (child, number)));
@@ -255,11 +279,11 @@ impl Drawn {
         let boxes = diagram.places.iter().map(|place| {
             let (x, y) = whole(place.at);
             let stands_for = match place.part {
-                Part::Child(child) => {
+                BoxContent::Child(child) => {
                     node.children.get(child).and_then(|child| number(&child.path)).map_or(-1, i64::from)
                 }
-                Part::Own => -1,
-                Part::Others(from) => {
+                BoxContent::Own => -1,
+                BoxContent::Others(from) => {
                     others = Some(from);
                     -2
                 }
@@ -291,6 +315,9 @@ impl<'a> Operations<'a> {
             types: types.into_iter().collect(),
             devices: devices.into_iter().map(ToString::to_string).collect(),
             paths: others.map(|(row, entry)| (row, &*entry.path)).collect(),
+            marks: (entries.iter().enumerate())
+                .filter_map(|(row, entry)| Some((row, entry.mark.as_deref()?)))
+                .collect(),
             node: entries.iter().map(place).collect(),
             pass: entries
                 .iter()
@@ -320,6 +347,7 @@ impl From<&Ranked> for Bar {
         let entry = &ranked.entry;
         Bar {
             path: entry.path.clone(),
+            label: entry.label().into_owned(),
             op_type: entry.op_type.clone(),
             pass: entry.pass,
             device: entry.device.to_string(),
@@ -339,6 +367,8 @@ impl<'a> From<&'a crate::study::StageTotal> for Stage<'a> {
             name: &stage.name,
             passes: stage.passes.map(|(energy, _)| energy.0),
             passes_sd: stage.passes.map(|(_, sd)| sd.map(|sd| sd.0)),
+            between: stage.between.0,
+            outside: stage.outside.0,
             sd: stage.deviation.map(|sd| sd.0),
         }
     }

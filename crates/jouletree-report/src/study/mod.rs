@@ -3,6 +3,7 @@
 //! Of several runs, energies are means, and the standard deviation over the runs stands beside them. Power over time, steps
 //! and windows are those of the first run.
 
+mod likeness;
 mod power;
 mod provenance;
 mod spread;
@@ -14,15 +15,19 @@ use std::slice;
 
 use jouletree_account::{Attribution, EnergyTree, Folding, Tef, TefEntry, TensorEdge, t2e, tensor_edges};
 use jouletree_model::{Footprint, Joules, ModelTree, Program, Trace, Warning};
-use jouletree_run::{MeteredSeries, RunError, RunFolder};
+use jouletree_run::{MeteredSeries, Recording, RunError, RunFolder};
 
 use crate::parts::{PartRow, parts};
+use crate::power_floor::PowerFloor;
+use crate::program_energy::{PhaseRow, ProgramEnergy, WindowRow};
 use crate::reaccounted::{AttributionError, footprint_by};
-use crate::told::{PhaseRow, Told, WindowRow};
+use crate::trust::Trust;
 use crate::warnings::warnings;
+use crate::whole::Whole;
 
+pub use likeness::{Difference, What};
 pub use power::{Moment, PowerTrack, PowerView, StepView};
-pub use provenance::Provenance;
+pub use provenance::{Provenance, program_name};
 pub use spread::Ranked;
 pub use totals::{DeviceTotal, StageTotal};
 
@@ -34,6 +39,10 @@ const TOP: usize = 10;
 /// What there is to see.
 #[derive(Debug, Clone)]
 pub struct Study {
+    /// All joules and where they are, as a mean over the runs: the bases of all shares.
+    pub whole: Whole,
+    /// How far the numbers can be trusted; `None` without a run.
+    pub trust: Option<Trust>,
     /// What was run.
     pub title: String,
     /// How many runs there are.
@@ -48,9 +57,9 @@ pub struct Study {
     pub tree: EnergyTree,
     /// The operations that used most, equal blocks summed (STEF).
     pub top_energy: Vec<Ranked>,
-    /// The operations that drew most, equal blocks summed (STPF).
+    /// The operations that drew most, equal blocks summed (STPF): of those long and large enough for a power of their own.
     pub top_power: Vec<Ranked>,
-    /// What each stage used; one without a name when the program told none.
+    /// What each stage used, which sums up to the run; one without a name when the program named none.
     pub stages: Vec<StageTotal>,
     /// Steps by what they do.
     pub phases: Vec<PhaseRow>,
@@ -82,6 +91,13 @@ pub enum StudyError {
     /// One run was given twice: it would count twice.
     #[error("{}: given twice; the spread over runs would be too small", .0.display())]
     Twice(PathBuf),
+    /// The runs are of different programs: a mean would be of nothing.
+    #[error("these runs differ and have no mean; {}; name runs of one program, or one run at a time", listed(.0))]
+    Unlike(Vec<Difference>),
+}
+
+fn listed(differences: &[Difference]) -> String {
+    differences.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 impl From<AttributionError> for StudyError {
@@ -108,6 +124,17 @@ impl<'a> Known<'a> {
         let power = Cow::Owned(folder.read_power()?);
         Ok(Known { folder, footprint: Cow::Owned(footprint), power })
     }
+
+    /// All its joules. Of a recording that was not accounted no more is known than how many there are.
+    fn whole(&self) -> Whole {
+        let manifest = self.folder.manifest();
+        if manifest.accounting.is_some() {
+            let spreads = manifest.recording.iter().flat_map(Recording::spreads).collect();
+            return Whole::of(&self.footprint, &spreads);
+        }
+        let nothing = || Whole::unplaced(Joules::ZERO, None, None);
+        manifest.recording.as_ref().map_or_else(nothing, Whole::of_recording)
+    }
 }
 
 impl Study {
@@ -116,11 +143,25 @@ impl Study {
         Study::read_by(folders, None, threads)
     }
 
+    /// The same of a study, whose runs may vary the model and the size of its batches. What differs is among the warnings.
+    pub fn read_varied(folders: Vec<RunFolder>, threads: usize) -> Result<Study, StudyError> {
+        Study::read_all(folders, None, threads, What::may_vary)
+    }
+
     /// The same with energy shared by a policy other than the recorded one, if it is asked for.
     pub fn read_by(
         folders: Vec<RunFolder>,
         asked: Option<Attribution>,
         threads: usize,
+    ) -> Result<Study, StudyError> {
+        Study::read_all(folders, asked, threads, |_| false)
+    }
+
+    fn read_all(
+        folders: Vec<RunFolder>,
+        asked: Option<Attribution>,
+        threads: usize,
+        may_vary: fn(What) -> bool,
     ) -> Result<Study, StudyError> {
         let mut seen: Vec<PathBuf> = Vec::new();
         for folder in &folders {
@@ -133,11 +174,20 @@ impl Study {
         let known = folders.iter().map(|folder| Known::read(folder, asked, threads));
         let known = known.collect::<Result<Vec<Known>, StudyError>>()?;
         let Some(first) = known.first() else { return Err(StudyError::NoRun) };
+        let differences = differences(&known)?;
+        if differences.iter().any(|difference| !may_vary(difference.what)) {
+            return Err(StudyError::Unlike(differences));
+        }
         let trace = match first.folder.manifest().accounting {
             Some(_) => first.folder.read_trace(threads)?,
             None => Trace::default(),
         };
-        Ok(Study::of(&known, first, &trace))
+        let mut study = Study::of(&known, first, &trace);
+        let warning = |difference: &Difference| {
+            Warning::new("the runs differ", format!("{difference}; see them one by one"))
+        };
+        study.warnings.extend(differences.iter().map(warning));
+        Ok(study)
     }
 
     /// What there is to see in a run of which everything is in memory; `power` is all that was metered.
@@ -151,25 +201,37 @@ impl Study {
         let tef = mean(&tefs);
         let edges = flow(known.iter().map(|run| &run.footprint.model));
         let tree = t2e(&tef, &edges);
+        // Of several runs the deviation says how sure a mean is.
+        let tree = if known.len() == 1 { tree.predicted(&first.footprint.intervals) } else { tree };
         let folding = Folding::of(&tef);
         let folded: Vec<Tef> = tefs.iter().map(|tef| folding.tef(tef)).collect();
-        let (top_energy, top_power) = spread::tops(&folded, TOP);
+        let floor = PowerFloor::of(&first.power);
+        let (top_energy, top_power) = spread::tops(&folded, TOP, &floor);
         let program: &Program = &trace.program;
-        let told = Told::new(program, first.power.to_vec());
-        let footprints: Vec<&Footprint> = known.iter().map(|run| &*run.footprint).collect();
+        let told = ProgramEnergy::new(program, first.power.to_vec());
+        let wholes: Vec<Whole> = known.iter().map(Known::whole).collect();
+        let trusts: Vec<Trust> = known
+            .iter()
+            .zip(&wholes)
+            .map(|(run, whole)| Trust::of(run.folder.manifest().recording.as_ref(), whole))
+            .collect();
+        let whole = Whole::mean(&wholes).unwrap_or_else(|| Whole::unplaced(Joules::ZERO, None, None));
+        let trust = Trust::of_all(trusts, &whole);
         Study {
             title: provenance::title(first.folder),
             runs: known.len(),
             devices: totals::devices(known.iter().map(|run| (run.folder.manifest(), &*run.footprint))),
             top_energy,
             top_power,
-            stages: totals::stages(&footprints),
+            stages: totals::stages(&wholes),
             phases: told.phases(),
             windows: told.windows(),
             parts: parts(&first.footprint),
             power: PowerView::of(&first.power, trace),
             provenance: known.iter().map(|run| Provenance::of(run.folder)).collect(),
             warnings: all_warnings(known),
+            whole,
+            trust,
             spread: Spread::of(&tefs),
             tef,
             edges,
@@ -196,6 +258,18 @@ impl Study {
     pub fn path(&self) -> &Path {
         self.provenance.first().map_or(Path::new(""), |provenance| &provenance.path)
     }
+}
+
+/// What differs between several runs.
+fn differences(known: &[Known<'_>]) -> Result<Vec<Difference>, RunError> {
+    if known.len() < 2 {
+        return Ok(Vec::new());
+    }
+    let compared = known.iter().map(|run| {
+        let (folder, footprint) = (run.folder, &*run.footprint);
+        Ok(likeness::Compared { folder, footprint, program: folder.read_program()? })
+    });
+    Ok(likeness::differences(&compared.collect::<Result<Vec<_>, RunError>>()?))
 }
 
 /// The warnings about all runs; where there are several, each names its run.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::iter;
 use std::path::{Path, PathBuf};
 
-use jouletree_model::Nanos;
+use jouletree_model::{Nanos, Origin, Rule};
 use jouletree_run::{Recording, RunFolder, SensorRecord};
 
 /// How the numbers of one run came to be.
@@ -44,8 +44,10 @@ impl Provenance {
             facts.push(("frameworks", told.join(", ")));
         }
         if let Some(accounting) = &manifest.accounting {
-            facts
-                .push(("accounted with", format!("{} rule, {} semantics", accounting.rule, accounting.semantics)));
+            if accounting.origin == Origin::Accounted {
+                let rule = accounting.rule.map_or("by unit", Rule::as_str);
+                facts.push(("accounted with", format!("{rule} rule, {} semantics", accounting.semantics)));
+            }
             if manifest.recording.is_none() && !accounting.command.is_empty() {
                 commands.push(quoted(&accounting.command));
             }
@@ -99,6 +101,28 @@ pub(super) fn title(folder: &RunFolder) -> String {
         let name = folder.path().file_name().map(|name| name.to_string_lossy().into_owned());
         name.unwrap_or_else(|| folder.path().display().to_string())
     })
+}
+
+/// The name of the program that a command runs: `train.py` of `python -u train.py --fast`; `None` where there is no command.
+pub fn program_name(folder: &RunFolder) -> Option<String> {
+    let (program, arguments) = folder.manifest().recording.as_ref()?.command.split_first()?;
+    let last = |path: &str| Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
+    let program = last(program)?;
+    if !program.starts_with("python") {
+        return Some(program);
+    }
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "-m" => return arguments.next().cloned().or(Some(program)),
+            // Its text is no name.
+            "-c" => return Some(program),
+            "-W" | "-X" => drop(arguments.next()),
+            option if option.starts_with('-') => {}
+            script => return last(script).or(Some(program)),
+        }
+    }
+    Some(program)
 }
 
 /// A command as one can type it.

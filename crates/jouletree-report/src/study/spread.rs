@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use jouletree_account::{Tef, TefEntry, t2e};
 use jouletree_model::{Device, Joules, Nanos, Pass, Watts};
 
+use crate::PowerFloor;
+
 /// One of the largest operations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranked {
@@ -21,6 +23,7 @@ pub struct Ranked {
 struct Key {
     path: Box<str>,
     op_type: Box<str>,
+    mark: Option<Box<str>>,
     pass: Pass,
     device: Device,
 }
@@ -28,7 +31,7 @@ struct Key {
 impl From<&TefEntry> for Key {
     fn from(entry: &TefEntry) -> Key {
         let (path, op_type, device) = (entry.path.clone(), entry.op_type.clone(), entry.device.clone());
-        Key { path, op_type, pass: entry.pass, device }
+        Key { path, op_type, mark: entry.mark.clone(), pass: entry.pass, device }
     }
 }
 
@@ -96,8 +99,9 @@ pub(super) fn mean(runs: &[Tef]) -> Tef {
     Tef::new(all.into_values().map(share).collect())
 }
 
-/// The operations with most energy, and those with most power, of footprints whose blocks are folded.
-pub(super) fn tops(runs: &[Tef], most: usize) -> (Vec<Ranked>, Vec<Ranked>) {
+/// The operations with most energy, and of those whose power means something those with most power, of footprints whose blocks
+/// are folded.
+pub(super) fn tops(runs: &[Tef], most: usize, floor: &PowerFloor) -> (Vec<Ranked>, Vec<Ranked>) {
     let mean = mean(runs);
     let each: Vec<HashMap<Key, TefEntry>> = runs.iter().map(sums).collect();
     let ranked = |entry: &TefEntry| {
@@ -114,7 +118,7 @@ pub(super) fn tops(runs: &[Tef], most: usize) -> (Vec<Ranked>, Vec<Ranked>) {
     };
     let used = |entry: &&TefEntry| entry.energy.0 > 0.0;
     let by_energy = mean.entries().iter().filter(used).take(most).map(ranked).collect();
-    let by_power = mean.by_power().into_iter().filter(used).take(most).map(ranked).collect();
+    let by_power = floor.ranked(&mean).into_iter().take(most).map(ranked).collect();
     (by_energy, by_power)
 }
 
@@ -156,6 +160,7 @@ mod tests {
             path: path.into(),
             op_type: "MatMul".into(),
             name: path.into(),
+            mark: None,
             pass: Pass::Forward,
             approximate: false,
             device: Device::new(DeviceClass::Cpu, 0),
@@ -180,7 +185,7 @@ mod tests {
         // 5 and 3 joules.
         assert!((spread.of_layer("a").unwrap().0 - 2.0_f64.sqrt()).abs() < 1e-12);
         assert_eq!(Spread::of(&runs[..1]).of_layer("a"), None);
-        let (top, _) = tops(&runs, 1);
+        let (top, _) = tops(&runs, 1, &PowerFloor::default());
         assert_eq!((top.len(), top[0].energy_deviation.is_some()), (1, true));
     }
 }

@@ -1,10 +1,10 @@
 //! Sums: what devices and stages used.
 
-use jouletree_model::{Device, DeviceClass, Footprint, Interval, Joules, Kind, Nanos, Pass, Spread};
+use jouletree_model::{Device, DeviceClass, Footprint, Interval, Joules, Kind, Nanos, Spread};
 use jouletree_run::{Balance, Manifest, Recording};
 
 use super::spread::deviation;
-use crate::told::stages as stages_of;
+use crate::{Slice, StageWhole, Whole};
 
 /// What one device used, or all of them.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,15 +31,26 @@ pub struct DeviceTotal {
     pub monitor: Option<Joules>,
 }
 
-/// What one stage used, by pass.
+/// What one stage used: all of it, by pass and beside operations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StageTotal {
-    /// Its name; empty when the program told no stages.
+    /// Its name; empty when the program named no stages, which makes it the run.
     pub name: String,
     /// What each pass used, in the order of [`Pass::ALL`], with the standard deviation over the runs.
     pub passes: [(Joules, Option<Joules>); 3],
-    /// The standard deviation of the sum of all passes.
+    /// What was used in recorded steps while no operation ran.
+    pub between: Joules,
+    /// What was used outside of recorded steps.
+    pub outside: Joules,
+    /// The standard deviation of the whole stage.
     pub deviation: Option<Joules>,
+}
+
+impl StageTotal {
+    /// All that was used during the stage.
+    pub fn energy(&self) -> Joules {
+        self.passes.iter().map(|(energy, _)| *energy).sum::<Joules>() + self.between + self.outside
+    }
 }
 
 impl DeviceTotal {
@@ -109,7 +120,7 @@ fn of_run(manifest: &Manifest, footprint: &Footprint) -> Vec<DeviceTotal> {
     let balance = |device: &Device| whole(recording).find(|balance| balance.device == *device);
     let mut totals: Vec<DeviceTotal> = Vec::new();
     for known in &footprint.devices {
-        let Some(measured) = known.measured else { continue };
+        let Some(measured) = known.total else { continue };
         let balance = balance(&known.device);
         totals.push(DeviceTotal {
             device: Some(known.device.clone()),
@@ -151,37 +162,53 @@ fn whole(recording: Option<&Recording>) -> impl Iterator<Item = &Balance> {
     recording.into_iter().flat_map(|recording| &recording.balance).filter(|balance| balance.domain.is_none())
 }
 
-/// What each stage used by pass, as a mean over runs.
-pub(super) fn stages(runs: &[&Footprint]) -> Vec<StageTotal> {
-    let of_run = |footprint: &&Footprint| -> Vec<(String, [f64; 3])> {
-        let told = stages_of(footprint);
-        if told.is_empty() {
-            return vec![(String::new(), Pass::ALL.map(|pass| of_pass(footprint, pass)))];
+/// What each stage used, as a mean over runs; they sum up to the run. One without a name where the program named none, unless no operation is known.
+pub(super) fn stages(runs: &[Whole]) -> Vec<StageTotal> {
+    let of_run = |run: &Whole| -> Vec<StageWhole> {
+        if !run.stages.is_empty() {
+            return run.stages.clone();
         }
-        let row = |row: crate::StageRow| (row.stage, [row.forward_j, row.backward_j, row.optimizer_j]);
-        told.into_iter().map(row).collect()
+        if run.at(Slice::Operations).energy.0 <= 0.0 {
+            return Vec::new();
+        }
+        let between = run.at(Slice::BetweenOperations).energy;
+        let outside = run.energy - run.recorded();
+        vec![StageWhole { name: String::new(), energy: run.energy, passes: run.passes, between, outside }]
     };
-    let runs: Vec<Vec<(String, [f64; 3])>> = runs.iter().map(of_run).collect();
-    let names: Vec<&String> = runs.first().into_iter().flatten().map(|(name, _)| name).collect();
+    let runs: Vec<Vec<StageWhole>> = runs.iter().map(of_run).collect();
+    let mut names: Vec<&String> = Vec::new();
+    for stage in runs.iter().flatten() {
+        if !names.contains(&&stage.name) {
+            names.push(&stage.name);
+        }
+    }
     let total = |name: &String| {
-        let known: Vec<[f64; 3]> = runs
-            .iter()
-            .filter_map(|run| run.iter().find(|(other, _)| other == name))
-            .map(|(_, sums)| *sums)
-            .collect();
-        let spread = |values: &[f64]| (values.len() > 1).then(|| Joules(deviation(values)));
-        let pass = |index: usize| {
-            let values: Vec<f64> = known.iter().map(|sums| sums[index]).collect();
-            (Joules(values.iter().sum::<f64>() / values.len().max(1) as f64), spread(&values))
+        // A run without the stage used nothing in it.
+        let values = |of: &dyn Fn(&StageWhole) -> Joules| -> Vec<f64> {
+            let of_run =
+                |run: &Vec<StageWhole>| run.iter().filter(|stage| stage.name == *name).map(of).sum::<Joules>().0;
+            runs.iter().map(of_run).collect()
         };
-        let sums: Vec<f64> = known.iter().map(|sums| sums.iter().sum()).collect();
-        StageTotal { name: name.clone(), passes: [pass(0), pass(1), pass(2)], deviation: spread(&sums) }
+        let mean = |of: &dyn Fn(&StageWhole) -> Joules| {
+            let values = values(of);
+            Joules(values.iter().sum::<f64>() / values.len().max(1) as f64)
+        };
+        let spread = |of: &dyn Fn(&StageWhole) -> Joules| {
+            let values = values(of);
+            (values.len() > 1).then(|| Joules(deviation(&values)))
+        };
+        let pass = |index: usize| {
+            let of = move |stage: &StageWhole| stage.passes[index];
+            (mean(&of), spread(&of))
+        };
+        StageTotal {
+            name: name.clone(),
+            passes: [pass(0), pass(1), pass(2)],
+            between: mean(&|stage| stage.between),
+            outside: mean(&|stage| stage.outside),
+            deviation: spread(&|stage| stage.energy),
+        }
     };
-    let used = |stage: &StageTotal| stage.passes.iter().any(|(energy, _)| energy.0 > 0.0);
+    let used = |stage: &StageTotal| stage.energy().0 > 0.0;
     names.into_iter().map(total).filter(used).collect()
-}
-
-fn of_pass(footprint: &Footprint, pass: Pass) -> f64 {
-    let is_of = |op: jouletree_model::OpId| footprint.ops.get(op).is_some_and(|op| op.pass == pass);
-    footprint.energies.iter().filter(|charged| is_of(charged.op)).map(|charged| charged.energy.0).sum()
 }

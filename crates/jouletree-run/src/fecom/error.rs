@@ -49,7 +49,7 @@ pub enum FecomProblem {
     Field {
         /// The column.
         column: String,
-        /// What stands there.
+        /// The value in the file.
         text: String,
         /// What should.
         wanted: &'static str,
@@ -57,7 +57,7 @@ pub enum FecomProblem {
     /// Samples that are not in the order of time.
     #[error("time does not advance")]
     Time,
-    /// Nobody says when the samples were.
+    /// The times of the samples are unknown.
     #[error("raw samples need their times beside them, in {0}")]
     NoTimes(String),
     /// Samples of a call that the times do not name.

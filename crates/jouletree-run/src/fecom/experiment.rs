@@ -121,7 +121,7 @@ fn samples(
         }
         samples.push(PowerSample { time: stamp, value: field(row, value)? });
     }
-    // nvidia-smi tells the time of day with every sample; its own clock begins with the first one.
+    // nvidia-smi prints the time of day with every sample; its own clock begins with the first one.
     let first = column("timestamp").filter(|_| name == "gpu" && !samples.is_empty());
     let began = match (name, first) {
         ("gpu", Some(column)) => {

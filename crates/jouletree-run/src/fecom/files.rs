@@ -1,4 +1,4 @@
-//! Where the data is: files told apart by their content, and folders of them.
+//! Where the data is: files distinguished by their content, and folders of them.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -59,8 +59,8 @@ fn read_file(path: &Path, data: &mut FecomData) -> Result<(), FecomError> {
             if !times.is_file() {
                 return Err(FecomError::whole(&source, FecomProblem::NoTimes(name)));
             }
-            let told = content(&times)?;
-            data.records.extend(read_raw_trace(&source, &bytes, &name, &told, &stem(path))?);
+            let times = content(&times)?;
+            data.records.extend(read_raw_trace(&source, &bytes, &name, &times, &stem(path))?);
         }
         _ => return Err(FecomError::whole(&source, FecomProblem::Unknown)),
     }
@@ -110,7 +110,7 @@ fn experiments(folder: &Path, deep: usize, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The layout tells only by names what calls are part of.
+/// The layout shows only by names what calls are part of.
 fn kind_of(path: &Path) -> FecomKind {
     let names = path.iter().rev().take(DEEP).map(|name| name.to_string_lossy().replace('-', "_"));
     let kind = |name: String| match name.split('.').next() {

@@ -1,7 +1,7 @@
 //! The published data of the FECoM study: records of calls with their raw samples, and tables of energies computed from
 //! them.
 //!
-//! Three layouts are read, told apart by their content: FECoM's own `experiment-N.json`; a CSV of raw samples with a JSON
+//! Three layouts are read, distinguished by their content: FECoM's own `experiment-N.json`; a CSV of raw samples with a JSON
 //! of their times beside it; and tables with one row for each call and device. Any of them may be gzip.
 
 mod error;
@@ -23,7 +23,7 @@ pub use rows::{FecomRow, read_fecom_rows};
 pub struct FecomData {
     /// Calls with their samples.
     pub records: Vec<FecomRecord>,
-    /// Calls with energies that somebody computed.
+    /// Calls with energies that others computed.
     pub rows: Vec<FecomRow>,
 }
 

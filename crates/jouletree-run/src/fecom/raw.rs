@@ -25,7 +25,7 @@ struct RawCall {
 /// A function, an experiment and a device, with the unit and the samples.
 type Samples = BTreeMap<(Option<String>, Option<u32>), Vec<(String, SampleUnit, Vec<PowerSample>)>>;
 
-/// Reads raw samples (`csv`) of the calls whose times are told (`times`). Where the samples do not name their call, there is
+/// Reads raw samples (`csv`) of the calls whose times are given (`times`). Where the samples do not name their call, there is
 /// one.
 pub fn read_raw_trace(
     source: &str,
@@ -34,15 +34,15 @@ pub fn read_raw_trace(
     times: &[u8],
     project: &str,
 ) -> Result<Vec<FecomRecord>, FecomError> {
-    let told = match serde_json::from_slice::<Value>(times) {
+    let calls = match serde_json::from_slice::<Value>(times) {
         Ok(Value::Array(calls)) => calls,
         Ok(call) => vec![call],
         Err(error) => return Err(FecomError::whole(times_source, FecomProblem::Json(error.to_string()))),
     };
     let mut samples = samples(source, csv)?;
     let mut numbers: BTreeMap<u32, u32> = BTreeMap::new();
-    let mut records = Vec::with_capacity(told.len());
-    for (number, call) in told.into_iter().enumerate() {
+    let mut records = Vec::with_capacity(calls.len());
+    for (number, call) in calls.into_iter().enumerate() {
         let wrong = |problem: FecomProblem| at(times_source, number, None, problem);
         let call: RawCall = serde_json::from_value(call).map_err(|error| wrong(form(error.to_string())))?;
         let times = call.times.understood().map_err(|problem| wrong(form(problem)))?;

@@ -85,7 +85,7 @@ pub fn read_fecom_rows(source: &str, bytes: &[u8], kind: FecomKind) -> Result<Ve
     Ok(rows)
 }
 
-/// A number that stands in a table.
+/// A number in a table.
 pub(super) trait TableNumber: FromStr {
     /// What messages call it.
     const WANTED: &'static str;
@@ -117,7 +117,7 @@ pub(super) struct Fields<'a> {
 }
 
 impl Fields<'_> {
-    /// Hands the rows of a table on; problems are told with their line.
+    /// Hands the rows of a table on; problems are reported with their line.
     pub(super) fn each(
         source: &str,
         bytes: &[u8],

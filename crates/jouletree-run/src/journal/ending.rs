@@ -56,9 +56,9 @@ pub struct SamplerRecord {
     pub wakes: u64,
     /// Deadlines that were skipped because the one before was so late.
     pub missed: u64,
-    /// Samples that found no room.
+    /// Samples that were dropped.
     pub overruns: u64,
-    /// Incidents that are not told because there were too many.
+    /// Incidents that are left out because there were too many.
     pub incidents_left_out: u64,
     /// Half of the wakes came no later than this.
     pub late_p50_ns: i64,

@@ -48,13 +48,13 @@ pub struct RecordingHeader {
 pub struct Recorder {
     /// Its number.
     pub pid: u32,
-    /// When it was started, in ticks since the machine was; `None` when the system does not tell.
+    /// When it was started, in ticks since the machine was; `None` when the system does not report it.
     pub started: Option<u64>,
     /// The start of the machine in which that number holds.
     pub boot: Option<String>,
 }
 
-/// What is known about a machine; nothing where the system does not tell.
+/// What is known about a machine; nothing where the system does not report it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostFacts {
     /// Its name.
@@ -142,7 +142,7 @@ impl Recorder {
 }
 
 impl HostFacts {
-    /// What this machine tells.
+    /// The facts of this machine.
     pub fn of(roots: &Roots) -> HostFacts {
         let cpuinfo = fs::read_to_string(roots.proc.join("cpuinfo")).unwrap_or_default();
         let value = |line: &str| line.split_once(':').map(|(_, value)| value.trim().to_owned());
@@ -165,7 +165,7 @@ impl HostFacts {
     }
 }
 
-/// All memory that the system tells of.
+/// All memory that the system reports.
 fn memory(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)

@@ -43,7 +43,7 @@ enum Trouble {
     Torn(u64),
 }
 
-/// A message as it stands in the file.
+/// A message as it is in the file.
 struct Frame {
     metadata: Vec<u8>,
     body: Buffer,

@@ -93,7 +93,7 @@ impl<R: Row> StreamOut<R> {
         } else {
             self.whole += bytes.len() as u64;
         }
-        passed.map_err(RunError::io(&self.path, "write the journal; make room on its disk"))
+        passed.map_err(RunError::io(&self.path, "write the journal; free some space on its disk"))
     }
 }
 

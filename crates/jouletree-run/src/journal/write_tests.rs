@@ -46,7 +46,7 @@ fn rows_come_back_bit_for_bit() {
     assert_eq!(warning, None);
 }
 
-/// At whatever byte a file ends, it gives the messages before, and the cut is told.
+/// At whatever byte a file ends, it gives the messages before, and the cut is reported.
 #[test]
 fn a_file_that_is_cut_gives_what_is_whole() {
     silence_guarded_panics();
@@ -89,7 +89,7 @@ fn a_file_that_is_damaged_does_no_harm() {
 fn a_full_disk_is_told() {
     let full = || OpenOptions::new().append(true).open("/dev/full").unwrap();
     let error = StreamOut::<Sample>::over(full(), PathBuf::from("full")).err().unwrap();
-    assert!(error.to_string().contains("full: cannot write the journal; make room"), "{error}");
+    assert!(error.to_string().contains("full: cannot write the journal; free some space"), "{error}");
 
     let (folder, _) = journal(&[]);
     let mut stream =

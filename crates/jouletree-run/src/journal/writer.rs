@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use jouletree_host::whole::{folder_of, sync_folder};
 use jouletree_model::sampling::{Anchor, Batch, Ending, GpuSample, ResourceSample, Sample, ShareSample};
 
 use super::JOURNAL;
@@ -11,7 +12,7 @@ use super::ending::{EndingRecord, Exit};
 use super::header::{HEADER, RecordingHeader, lock};
 use super::incident::{BatchRow, IncidentRow};
 use super::write::StreamOut;
-use crate::folder::{RunFolder, parent_of, sync_folder};
+use crate::folder::RunFolder;
 use crate::manifest::replace_json;
 use crate::recording::settle;
 use crate::{RunError, files};
@@ -34,7 +35,7 @@ pub struct JournalWriter {
     flushed: Instant,
     /// Whether something could not be written.
     failed: bool,
-    /// Tells others that the recording goes on.
+    /// Shows other processes that the recording goes on.
     _lock: File,
 }
 
@@ -45,7 +46,7 @@ impl JournalWriter {
             return Err(RunError::Exists(run.to_owned()));
         }
         let journal = run.join(JOURNAL);
-        fs::create_dir_all(parent_of(run)).map_err(RunError::io(parent_of(run), "create the folder"))?;
+        fs::create_dir_all(folder_of(run)).map_err(RunError::io(folder_of(run), "create the folder"))?;
         files::create_own_folder(run).map_err(RunError::io(run, "create the folder"))?;
         files::create_folder(&journal).map_err(RunError::io(&journal, "create the folder"))?;
         let (samples, shares, resources) =
@@ -53,7 +54,7 @@ impl JournalWriter {
         let (gpus, anchors, incidents) =
             (StreamOut::create(run)?, StreamOut::create(run)?, StreamOut::create(run)?);
         let batches = StreamOut::create(run)?;
-        // The header comes last: whoever sees it finds all files.
+        // The header comes last: a reader that sees it finds all files.
         replace_json(&run.join(HEADER), header)?;
         sync_folder(run)?;
         let flushed = Instant::now();
@@ -106,7 +107,7 @@ impl JournalWriter {
         flushed
     }
 
-    /// Ends the recording: the journal becomes tables. When that fails, for want of room on the disk, the journal stays
+    /// Ends the recording: the journal becomes tables. When that fails, for want of disk space, the journal stays
     /// as it is, and whatever opens the folder next tries again.
     pub fn finish(mut self, ending: &Ending, exit: Option<Exit>) -> Result<RunFolder, RunError> {
         let flushed = self.flush().and_then(|()| self.sync());

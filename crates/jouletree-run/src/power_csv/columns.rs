@@ -42,7 +42,7 @@ const OTHER_UNITS: [&str; 22] = [
     "microjoules",
 ];
 
-/// Where in a row each thing stands.
+/// The columns of each quantity.
 pub(super) struct Columns {
     names: Vec<String>,
     time: usize,
@@ -91,7 +91,7 @@ impl Columns {
         Ok(Columns { names, time, time_unit, reading, unit, device, domain, kind, unknown })
     }
 
-    /// Columns nobody will look at, told once.
+    /// Unknown columns, reported once.
     pub(super) fn warning(&self, source: &str) -> Option<Warning> {
         let names: Vec<&str> =
             self.unknown.iter().map(|index| self.names[*index].as_str()).filter(|name| !name.is_empty()).collect();
@@ -126,7 +126,7 @@ impl Columns {
         field(row, self.domain)
     }
 
-    /// Empty when it is not told.
+    /// Empty when it is not given.
     pub(super) fn kind<'a>(&self, row: &'a ByteRecord) -> &'a [u8] {
         field(row, self.kind)
     }

@@ -60,7 +60,7 @@ pub enum PowerProblem {
     Number {
         /// The column.
         column: String,
-        /// What stands there.
+        /// The value in the file.
         text: String,
     },
     /// NaN or infinity.
@@ -68,7 +68,7 @@ pub enum PowerProblem {
     NotFinite {
         /// The column.
         column: String,
-        /// What stands there.
+        /// The value in the file.
         text: String,
     },
     /// Less than nothing.
@@ -76,7 +76,7 @@ pub enum PowerProblem {
     Negative {
         /// The column.
         column: String,
-        /// What stands there.
+        /// The value in the file.
         text: String,
     },
     /// A time that cannot be read.
@@ -84,7 +84,7 @@ pub enum PowerProblem {
     Time {
         /// The column.
         column: String,
-        /// What stands there.
+        /// The value in the file.
         text: String,
         /// How to write it.
         remedy: String,
@@ -94,15 +94,15 @@ pub enum PowerProblem {
     Year {
         /// The column.
         column: String,
-        /// What stands there.
+        /// The value in the file.
         text: String,
         /// The unit that would make sense of it.
         remedy: String,
     },
-    /// A device nobody knows.
+    /// An unknown device.
     #[error(transparent)]
     Device(#[from] DeviceParseError),
-    /// A kind nobody knows.
+    /// An unknown kind.
     #[error(transparent)]
     Kind(#[from] UnknownKind),
     /// Measured numbers mixed with others.

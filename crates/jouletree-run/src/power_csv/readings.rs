@@ -4,7 +4,7 @@ use jouletree_model::{Device, Kind, Nanos, PowerRecord, PowerSample, PowerUnit, 
 
 use super::{PowerError, PowerProblem};
 
-/// More than a whole rack: nobody's device draws it.
+/// More than a whole rack: no device draws it.
 const IMPLAUSIBLE_WATTS: f64 = 100_000.0;
 
 /// One row of the file.
@@ -106,7 +106,7 @@ impl Readings {
         let warnings = [
             self.disorder
                 .warning(source, |n| format!("{name}: {n} readings come out of time order; they were sorted")),
-            repeated.warning(source, |n| format!("{name}: {n} readings stand there twice; one of each was kept")),
+            repeated.warning(source, |n| format!("{name}: {n} readings are duplicates; one of each was kept")),
             replaced.warning(source, |n| {
                 format!("{name}: {n} readings contradict another of the same instant; the later line was kept")
             }),

@@ -4,14 +4,14 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use jouletree_model::sampling::{Anchors, GpuSample, Mono, Sample, SensorInfo, ShareSample};
-use jouletree_model::{Device, Joules, Kind, Nanos, Warning};
+use jouletree_model::{Joules, Kind, Nanos, Scope, Warning};
 use jouletree_series::share::Cut;
 use jouletree_series::{Charged, DeviceSeries};
 
 use super::shares::Shares;
 use crate::RunError;
 use crate::journal::{SensorRecord, StreamIn};
-use crate::power_parquet::{OURS, PointWriter};
+use crate::power_parquet::{Meter, PointWriter};
 
 /// Shares are kept for this long, and for so many periods of the slowest sensor: points are final some readings after
 /// their instant.
@@ -118,8 +118,10 @@ struct Writer {
 
 impl Writer {
     fn create(file: &Path, meters: &[DeviceSeries], is_watched: bool) -> Result<Writer, RunError> {
-        let id = |meter: &DeviceSeries| (meter.info.device.clone(), meter.info.domain.clone(), meter.info.kind);
-        let mut ids: Vec<(Device, Option<String>, Kind)> = meters.iter().map(id).collect();
+        let id = |DeviceSeries { info, .. }: &DeviceSeries| {
+            (info.device.clone(), info.domain.clone(), Scope::Device, info.kind)
+        };
+        let mut ids: Vec<Meter> = meters.iter().map(id).collect();
         let mut ours = Vec::with_capacity(meters.len());
         for meter in meters {
             let is_cut = is_watched && matches!(meter.cut, Cut::Socket(_) | Cut::Gpu(_));
@@ -127,11 +129,10 @@ impl Writer {
             if is_cut {
                 // A share of what was measured is computed.
                 let kind = meter.info.kind.max(Kind::Derived);
-                ids.push((meter.info.device.clone(), Some(OURS.to_owned()), kind));
+                ids.push((meter.info.device.clone(), None, Scope::Tree, kind));
             }
         }
-        let ids = ids.iter().map(|(device, domain, kind)| (device, domain.as_deref(), *kind));
-        Ok(Writer { points: PointWriter::create(file, ids)?, ours })
+        Ok(Writer { points: PointWriter::create(file, ids.into_iter())?, ours })
     }
 
     fn write(&mut self, place: usize, points: Vec<Charged>) -> Result<(), RunError> {

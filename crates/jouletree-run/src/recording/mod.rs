@@ -45,7 +45,7 @@ pub struct Recording {
     pub clocks: Clocks,
     /// How many samples there are.
     pub samples: u64,
-    /// How many were lost because nobody took them in time.
+    /// How many were lost because they were not read in time.
     pub lost_samples: u64,
     /// How well the sampler kept time; `None` when the recording was cut off.
     pub sampler: Option<SamplerRecord>,
@@ -55,7 +55,7 @@ pub struct Recording {
     pub own_time_ns: Option<i64>,
     /// What happened, the first of it.
     pub incidents: Vec<IncidentRecord>,
-    /// How many incidents are not told here.
+    /// How many incidents are left out here.
     pub incidents_left_out: u64,
     /// What a person should know about the numbers.
     pub remarks: Vec<String>,
@@ -68,7 +68,7 @@ pub struct Balance {
     pub device: Device,
     /// The part of the device; its energy is in that of the whole and never added to it.
     pub domain: Option<String>,
-    /// How far from a meter the numbers stand.
+    /// The kind of the numbers.
     pub kind: Kind,
     /// What is known of its energy.
     #[serde(rename = "energy_j")]
@@ -88,7 +88,7 @@ pub struct Balance {
 }
 
 impl Recording {
-    /// By what the energies of each device may be off, where it is known.
+    /// Relative 95 % uncertainty of each device, where it is known.
     pub fn spreads(&self) -> impl Iterator<Item = (Device, Spread)> {
         let wholes = self.balance.iter().filter(|balance| balance.domain.is_none());
         wholes.filter_map(|balance| Some((balance.device.clone(), balance.spread()?)))
@@ -129,10 +129,10 @@ pub struct Parts {
     /// That of other processes, the monitor included.
     #[serde(rename = "others_j")]
     pub others: Joules,
-    /// Nobody's.
+    /// Idle energy.
     #[serde(rename = "idle_j")]
     pub idle: Joules,
-    /// That of times about which nobody can tell.
+    /// That of times without a known share.
     #[serde(rename = "unknown_j")]
     pub unknown: Joules,
     /// The monitor's part of the others'.

@@ -6,22 +6,23 @@
 use std::fs;
 use std::path::Path;
 
+use jouletree_host::whole::move_files;
 use jouletree_model::sampling::{Anchor, Anchors, GpuSample, Mono, ResourceSample, ShareSample, What};
 use jouletree_model::{Nanos, Warning};
 
 use super::meters::{Metered, write_power};
 use super::tables::{Tabled, write_table};
 use super::{Balance, Clocks, IncidentRecord, Recording};
-use crate::folder::{MANIFEST, POWER, RunFolder, sync_folder};
+use crate::folder::{MANIFEST, POWER, RunFolder};
 use crate::journal::{
     BatchRow, EndingRecord, HEADER, IncidentRow, JOURNAL, RecordingHeader, SensorRecord, StreamIn, lock,
 };
 use crate::manifest::{Manifest, replace_json};
 use crate::{RunError, files};
 
-/// So many incidents are told; of more than that nobody reads the rest.
+/// At most so many incidents are kept.
 const MOST_INCIDENTS: usize = 100;
-/// Periods that a file tells are believed in these bounds.
+/// Periods in a file are believed in these bounds.
 const PERIODS: (i64, i64) = (1_000_000, 60_000_000_000);
 
 /// Finishes the recording at `path`, whose recorder died or could not finish it. Everything up to the first damage is
@@ -30,7 +31,7 @@ pub fn recover(path: &Path) -> Result<RunFolder, RunError> {
     let header = RecordingHeader::read(path)?;
     let _held = lock(path, &header)?;
     if path.join(MANIFEST).is_file() {
-        // Somebody else was faster.
+        // Another process was faster.
         return RunFolder::open_whole(path);
     }
     settle(path).map_err(|source| RunError::unfinished(path, source))
@@ -96,25 +97,19 @@ pub(crate) fn settle(run: &Path) -> Result<RunFolder, RunError> {
     replace_json(&journal.join(MANIFEST), &manifest)?;
     // The journal goes only for what can be read.
     Manifest::read(&journal.join(MANIFEST))?;
-    tables.push(MANIFEST);
     become_whole(run, &tables)
 }
 
 /// Moves the finished files to their place, the manifest last: with it the folder is a run.
-fn become_whole(run: &Path, files: &[&str]) -> Result<RunFolder, RunError> {
+fn become_whole(run: &Path, tables: &[&str]) -> Result<RunFolder, RunError> {
     let journal = run.join(JOURNAL);
-    sync_folder(&journal)?;
-    for name in files {
-        let whole = run.join(name);
-        fs::rename(journal.join(name), &whole)
-            .map_err(RunError::io(&whole, "rename the finished file to this"))?;
-        sync_folder(run)?;
-    }
+    move_files(&journal, run, tables)?;
+    move_files(&journal, run, &[MANIFEST])?;
     clear_journal(run);
     RunFolder::open_whole(run)
 }
 
-/// Removes what a run needs no more. What cannot be removed is in nobody's way.
+/// Removes what a run needs no more. What cannot be removed does no harm.
 pub(crate) fn clear_journal(run: &Path) {
     let _ = fs::remove_dir_all(run.join(JOURNAL));
     let _ = fs::remove_file(EndingRecord::file(run));
@@ -129,7 +124,7 @@ fn table<R: Tabled>(
     let journal = run.join(JOURNAL);
     fresh(&journal, R::TABLE)?;
     let (is_written, warning) = write_table::<R>(run, &journal, anchors)?;
-    // Samples were worked through with shares and GPUs beside them: their warnings are told already.
+    // Samples were worked through with shares and GPUs beside them: their warnings are given already.
     if let Some(warnings) = warnings {
         warnings.extend(warning);
     }
@@ -179,7 +174,7 @@ fn incidents(
     anchors: &Anchors,
     warnings: &mut Vec<Warning>,
 ) -> (Vec<IncidentRecord>, u64) {
-    let (mut told, mut left_out) = (Vec::new(), 0);
+    let (mut records, mut left_out) = (Vec::new(), 0);
     // One incident for all readings that were skipped, where the first of them was.
     let (mut late, mut skipped, mut longest) = (None, 0_u64, Nanos(0));
     let mut stream = StreamIn::<IncidentRow>::open(run);
@@ -190,14 +185,14 @@ fn incidents(
                 if late.is_some() {
                     continue;
                 }
-                late = Some(told.len());
+                late = Some(records.len());
             }
-            if told.len() >= MOST_INCIDENTS {
+            if records.len() >= MOST_INCIDENTS {
                 left_out += 1;
                 continue;
             }
             let sensor = row.sensor.and_then(|sensor| sensors.get(usize::from(sensor)));
-            told.push(IncidentRecord {
+            records.push(IncidentRecord {
                 t_ns: anchors.wall(row.at).unwrap_or_default().0,
                 device: sensor.map(|sensor| sensor.device.clone()),
                 domain: sensor.and_then(|sensor| sensor.domain.clone()),
@@ -206,11 +201,11 @@ fn incidents(
             });
         }
     }
-    if let Some(late) = late.and_then(|place: usize| told.get_mut(place)) {
+    if let Some(late) = late.and_then(|place: usize| records.get_mut(place)) {
         late.message = What::Late { missed: skipped, worst: longest }.to_string();
     }
     warnings.extend(stream.warning(run));
-    (told, left_out)
+    (records, left_out)
 }
 
 fn lost(run: &Path, warnings: &mut Vec<Warning>) -> u64 {

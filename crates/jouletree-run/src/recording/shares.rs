@@ -4,17 +4,17 @@ use std::path::Path;
 
 use jouletree_model::Warning;
 use jouletree_model::sampling::Mono;
-use jouletree_series::share::{ShareBook, Tells};
+use jouletree_series::share::{ShareBook, ShareReport};
 
 use crate::journal::{Row, StreamIn};
 
-/// The shares of each socket, or of each GPU, as a journal tells them.
+/// The shares of each socket, or of each GPU, as a journal has them.
 pub(super) struct Shares<R> {
     stream: StreamIn<R>,
     book: ShareBook,
 }
 
-impl<R: Row + Tells> Shares<R> {
+impl<R: Row + ShareReport> Shares<R> {
     pub(super) fn open(run: &Path) -> Shares<R> {
         Shares { stream: StreamIn::open(run), book: ShareBook::default() }
     }

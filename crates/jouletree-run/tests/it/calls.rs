@@ -1,4 +1,4 @@
-//! Calls of a run come back as they were written, and damage is told rather than believed.
+//! Calls of a run come back as they were written, and damage is reported rather than believed.
 
 use crate::sample;
 

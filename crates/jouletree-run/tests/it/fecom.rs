@@ -1,4 +1,4 @@
-//! Data in FECoM's layouts: what is read of it, and how damage is told.
+//! Data in FECoM's layouts: what is read of it, and how damage is reported.
 
 use std::fs;
 use std::io::Write;
@@ -148,8 +148,8 @@ fn times(function: &str, experiment: u32) -> Value {
 #[test]
 fn raw_samples_find_their_times() {
     let csv = "function,experiment,device,sample,time_s,value,unit\nf,1,cpu,0,0.5,17,J\nf,1,cpu,1,1.0,18,J\nf,2,gpu,0,0,20,W\n";
-    let told = json!([times("f", 1), times("f", 2)]).to_string();
-    let records = read_raw_trace("r.csv", csv.as_bytes(), "r.json", told.as_bytes(), "p").unwrap();
+    let times_file = json!([times("f", 1), times("f", 2)]).to_string();
+    let records = read_raw_trace("r.csv", csv.as_bytes(), "r.json", times_file.as_bytes(), "p").unwrap();
     assert_eq!(
         (records.len(), records[0].sampled[0].samples.len(), records[1].sampled[0].unit),
         (2, 2, SampleUnit::Watts)

@@ -124,7 +124,7 @@ fn what_can_be_mended_is_mended_and_told_once_a_record() {
         warnings,
         [
             "power.csv: line 3: host/cpu:0: 2 readings come out of time order; they were sorted",
-            "power.csv: line 6: host/cpu:0: 1 readings stand there twice; one of each was kept",
+            "power.csv: line 6: host/cpu:0: 1 readings are duplicates; one of each was kept",
             "power.csv: line 7: host/cpu:0: 1 readings contradict another of the same instant; the later line was kept",
             "power.csv: line 7: host/cpu:0: 1 readings exceed 100 kW; are these milliwatts?",
         ]

@@ -7,8 +7,8 @@ use std::fs;
 use jouletree_model::sampling::{Anchor, Anchors, Batch, Incident, Mono, SensorInfo, ShareSample, What};
 use jouletree_model::{DeviceClass, EnergySeries, Joules, Nanos};
 use jouletree_run::{JournalWriter, PowerInput, RunError, RunFolder, read_power, recover};
-use jouletree_series::live::Live;
-use jouletree_series::share::{Increment, Policy, Split, split};
+use jouletree_series::ongoing::OngoingEnergy;
+use jouletree_series::share::{Increment, Split, split};
 use jouletree_series::{SeriesBuilder, Windows};
 use proptest::prelude::*;
 use recordings::*;
@@ -25,7 +25,7 @@ fn direct(info: &SensorInfo, number: u16, batches: &[Batch], began: Anchor) -> (
     (builder.series(&anchors).unwrap(), builder.gaps().len())
 }
 
-/// The shares of a socket, or those that a GPU's samples mean: each until the next, what is not told left out.
+/// The shares of a socket, or those that a GPU's samples mean: each until the next, unknown ones left out.
 fn shares(info: &SensorInfo, batches: &[Batch]) -> Vec<ShareSample> {
     if info.device.class() != DeviceClass::Gpu {
         return batches.iter().flat_map(|batch| &batch.shares).copied().collect();
@@ -51,7 +51,7 @@ fn direct_parts(info: &SensorInfo, series: &EnergySeries, batches: &[Batch], beg
     });
     let increments: Vec<Increment> = increments.collect();
     let mut sum = Split::default();
-    for part in split(&increments, &shares(info, batches), info.device.index(), Policy::Capacity) {
+    for part in split(&increments, &shares(info, batches), info.device.index()) {
         sum.ours += part.ours;
         sum.others += part.others;
         sum.idle += part.idle;
@@ -113,7 +113,7 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
-    /// A window that holds everything is told what the recording tells, while it goes on.
+    /// A window that holds everything has the energy of the recording, while it goes on.
     #[test]
     fn the_window_of_a_whole_recording_is_its_balance(seed: u64, tenths in 1_u64..150) {
         let folder = tempfile::tempdir().unwrap();
@@ -122,7 +122,7 @@ proptest! {
         let header = header(&sensors);
         let batches = batches(seed, tenths, anchor(&header));
         let opened = finish(write(&run, &header, &batches, 5), &sensors);
-        let mut live = Live::new(&sensors, PERIOD);
+        let mut live = OngoingEnergy::new(&sensors, PERIOD);
         let began = header.began_ns - 50_000_000;
         live.open(1, Nanos(began));
         batches.iter().for_each(|batch| live.take(batch));
@@ -196,7 +196,7 @@ fn the_same_journal_gives_the_same_tables() {
     let writer = write(&run, &header, &batches(11, 60, anchor(&header)), 7);
     copy(&run, &twin);
     finish(writer, &sensors);
-    // Its recorder is this process, and nobody holds the copy.
+    // Its recorder is this process, and no process holds the copy.
     recover(&twin).unwrap();
     for name in TABLES.iter().filter(|name| name.ends_with("parquet")) {
         assert!(fs::read(run.join(name)).unwrap() == fs::read(twin.join(name)).unwrap(), "{name} differs");
@@ -220,7 +220,7 @@ fn a_clock_that_is_set_leaves_a_run_that_adds_up() {
     let power = opened.read_power().unwrap();
     let recording = opened.manifest().recording.clone().unwrap();
     for balance in recording.balance.iter().filter(|balance| balance.domain.is_none()) {
-        let metered = power.iter().find(|m| m.device == balance.device && m.domain.is_none()).unwrap();
+        let metered = power.iter().find(|m| m.device == balance.device && m.is_whole()).unwrap();
         assert_close(balance.energy, metered.series.total(), "the table and the manifest");
         let parts = balance.parts.unwrap();
         assert_close(parts.ours + parts.others + parts.idle + parts.unknown, balance.energy, "the whole");

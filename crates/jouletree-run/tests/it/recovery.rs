@@ -1,4 +1,4 @@
-//! Recordings whose recorder died: what was written is used, what was lost is told, and no number is wrong.
+//! Recordings whose recorder died: what was written is used, what was lost is reported, and no number is wrong.
 
 use test_support::recordings;
 
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use jouletree_model::sampling::SensorInfo;
-use jouletree_run::{Exit, OURS, Recording, RunError, RunFolder, recover};
+use jouletree_run::{Exit, Recording, RunError, RunFolder, Scope, recover};
 
 use recordings::*;
 
@@ -18,7 +18,7 @@ fn recording(run: &RunFolder) -> Recording {
     run.manifest().recording.clone().unwrap()
 }
 
-/// A journal that nobody holds, and the run that it becomes.
+/// A journal that no process holds, and the run that it becomes.
 fn journal(folder: &Path, seed: u64, tenths: u64, every: usize) -> (Vec<SensorInfo>, RunFolder) {
     let sensors = sensors();
     let header = header(&sensors);
@@ -31,12 +31,15 @@ fn journal(folder: &Path, seed: u64, tenths: u64, every: usize) -> (Vec<SensorIn
 fn assert_part_of(part: &RunFolder, whole: &RunFolder, what: &str) {
     let points = whole.read_power().unwrap();
     for metered in part.read_power().unwrap() {
-        let full = points.iter().find(|m| m.device == metered.device && m.domain == metered.domain).unwrap();
+        let full = points
+            .iter()
+            .find(|m| m.device == metered.device && m.domain == metered.domain && m.scope == metered.scope)
+            .unwrap();
         let (some, all): (Vec<_>, Vec<_>) = (metered.series.points().collect(), full.series.points().collect());
         assert!(some.len() <= all.len(), "{what}");
-        if metered.domain.as_deref() == Some(OURS) {
-            // What the tree used is told by shares, and without them a GPU is taken to work for it alone.
-            let device = points.iter().find(|m| m.device == metered.device && m.domain.is_none()).unwrap();
+        if metered.scope == Scope::Tree {
+            // What the tree used follows from shares, and without them a GPU is taken to work for it alone.
+            let device = points.iter().find(|m| m.device == metered.device && m.is_whole()).unwrap();
             assert!(metered.series.total().0 <= device.series.total().0 * (1.0 + 1e-12), "{what}");
             continue;
         }
@@ -82,8 +85,8 @@ fn a_journal_that_is_cut_anywhere_gives_a_part_of_the_run() {
         fs::remove_file(run.join(format!("journal/{name}.arrows"))).unwrap();
         let opened = RunFolder::open(&run).unwrap();
         assert_part_of(&opened, &whole, name);
-        let told = opened.manifest().warnings.iter().any(|warning| warning.source.contains(name));
-        assert!(told, "{name}: {:?}", opened.manifest().warnings);
+        let is_reported = opened.manifest().warnings.iter().any(|warning| warning.source.contains(name));
+        assert!(is_reported, "{name}: {:?}", opened.manifest().warnings);
         fs::remove_dir_all(&run).unwrap();
     }
 }
@@ -167,7 +170,7 @@ fn a_recorder_that_is_killed_loses_at_most_a_batch() {
     assert!(error.to_string().contains(&wanted), "{error}");
     assert!(matches!(error, RunError::StillRecording { .. }) && run.join("journal").exists());
     recorder.kill().unwrap();
-    // It has ended although nobody has looked yet; its files are closed a moment later.
+    // It has ended although nothing has noticed yet; its files are closed a moment later.
     let opened = loop {
         match RunFolder::open(&run) {
             Err(RunError::StillRecording { .. }) if Instant::now() < deadline => {
@@ -243,12 +246,12 @@ fn a_full_disk_costs_what_does_not_fit_and_nothing_else() {
         appended
     });
     let error = error.unwrap();
-    assert!(error.to_string().contains("make room on its disk"), "{error}");
+    assert!(error.to_string().contains("free some space on its disk"), "{error}");
     assert!(written > 3, "{written}");
     assert!(matches!(writer.append(&batches[0]), Err(RunError::JournalEnded(_))));
     let error = writer.finish(&ending(&sensors), Some(Exit { code: Some(1), signal: None })).unwrap_err();
     assert!(error.to_string().contains("the recording is kept") && error.to_string().contains("jouletree show"));
-    assert!(matches!(recover(&run), Err(RunError::Unfinished { .. })), "there is still no room");
+    assert!(matches!(recover(&run), Err(RunError::Unfinished { .. })), "there is still no space");
 
     disk.resize("size=4m");
     let opened = RunFolder::open(&run).unwrap();

@@ -1,4 +1,4 @@
-//! Runs come back as they were written, appear whole or not at all, and damage is told rather than believed.
+//! Runs come back as they were written, appear whole or not at all, and damage is reported rather than believed.
 
 use crate::sample;
 
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use jouletree_model::{Device, DeviceClass, EnergySeries, Event, Joules, Kind, Lane, Nanos, OpId, Step, Trace};
 use jouletree_run::{
-    MeteredSeries, PowerInput, RunError, RunFolder, read_power, read_power_parquet, write_power_parquet,
+    MeteredSeries, PowerInput, RunError, RunFolder, Scope, read_power, read_power_parquet, write_power_parquet,
 };
 use proptest::prelude::*;
 
@@ -40,6 +40,7 @@ fn a_run_comes_back_as_it_was_written() {
             "charges.parquet",
             "events.parquet",
             "footprint.parquet",
+            "intervals.parquet",
             "manifest.json",
             "ops.parquet",
             "power.parquet",
@@ -108,10 +109,10 @@ fn what_is_not_a_run_is_told() {
     assert!(message(RunFolder::open(path).unwrap_err()).starts_with("not a run folder: no manifest.json in"));
     assert!(message(read_power(path).unwrap_err()).starts_with("not a run folder"));
     assert!(message(read_power(&path.join("no.csv")).unwrap_err()).ends_with("no.csv: cannot read the file"));
-    fs::write(path.join("manifest.json"), r#"{"format_version": 2, "anything": 1}"#).unwrap();
-    assert!(message(RunFolder::open(path).unwrap_err()).contains("written by a newer jouletree (format 2"));
+    fs::write(path.join("manifest.json"), r#"{"format_version": 3, "anything": 1}"#).unwrap();
+    assert!(message(RunFolder::open(path).unwrap_err()).contains("written by a newer jouletree (format 3"));
     fs::write(path.join("manifest.json"), r#"{"format_version": 1}"#).unwrap();
-    assert!(message(RunFolder::open(path).unwrap_err()).contains("missing field"));
+    assert!(message(RunFolder::open(path).unwrap_err()).contains("missing or unknown"));
     fs::write(path.join("p"), "epoch_ms,device,watts\n1794770717476,cpu:0,5\n").unwrap();
     assert!(matches!(read_power(&path.join("p")), Ok(PowerInput::Records(file)) if file.records.len() == 1));
     fs::write(path.join("p"), "PAR1").unwrap();
@@ -151,19 +152,22 @@ fn files_that_contradict_each_other_are_told() {
 fn metered() -> impl Strategy<Value = Vec<MeteredSeries>> {
     let points =
         proptest::collection::btree_map(-(i64::MAX / 2)..i64::MAX / 2, (0.0f64..1e12, any::<bool>()), 1..40);
-    let meter = (0u32..4, proptest::option::of(".{0,5}"));
+    let meter = (0u32..4, proptest::option::of(".{0,5}"), any::<bool>());
     proptest::collection::btree_map(meter, (0usize..4, points), 0..5).prop_map(|meters| {
-        let metered =
-            |((device, domain), (kind, points)): ((u32, _), (usize, std::collections::BTreeMap<i64, _>))| {
-                let mut series = EnergySeries::default();
-                let mut total = 0.0;
-                for (time, (joules, gap)) in points {
-                    total += joules;
-                    series.push(Nanos(time), Joules(total), gap).unwrap();
-                }
-                let device = Device::new(DeviceClass::Gpu, device).on("näh");
-                MeteredSeries { device, domain, kind: Kind::ALL[kind], series }
-            };
+        let metered = |((device, domain, is_tree), (kind, points)): (
+            (u32, _, bool),
+            (usize, std::collections::BTreeMap<i64, _>),
+        )| {
+            let mut series = EnergySeries::default();
+            let mut total = 0.0;
+            for (time, (joules, gap)) in points {
+                total += joules;
+                series.push(Nanos(time), Joules(total), gap).unwrap();
+            }
+            let device = Device::new(DeviceClass::Gpu, device).on("näh");
+            let scope = if is_tree { Scope::Tree } else { Scope::Device };
+            MeteredSeries { device, domain, scope, kind: Kind::ALL[kind], series }
+        };
         meters.into_iter().map(metered).collect()
     })
 }

@@ -16,7 +16,7 @@ pub struct ShareBook {
 }
 
 /// A sample that reports a share.
-pub trait Tells {
+pub trait ShareReport {
     /// The number of the socket or GPU, and the instant.
     fn place(&self) -> (u32, Mono);
 
@@ -26,14 +26,14 @@ pub trait Tells {
 
 impl ShareBook {
     /// Takes a sample. One that is not later than the one before is damage: no instant is counted twice.
-    pub fn note(&mut self, told: &impl Tells) {
-        let (number, at) = told.place();
+    pub fn note(&mut self, source: &impl ShareReport) {
+        let (number, at) = source.place();
         let before = self.heard.get(&number).copied();
         if before.is_some_and(|before| at <= before) {
             return;
         }
         self.heard.insert(number, at);
-        self.by_number.entry(number).or_default().extend(told.share(before));
+        self.by_number.entry(number).or_default().extend(source.share(before));
     }
 
     /// Forgets shares that ended before an instant.
@@ -60,7 +60,7 @@ impl ShareBook {
     }
 }
 
-impl Tells for ShareSample {
+impl ShareReport for ShareSample {
     fn place(&self) -> (u32, Mono) {
         (self.socket, self.at)
     }
@@ -70,7 +70,7 @@ impl Tells for ShareSample {
     }
 }
 
-impl Tells for GpuSample {
+impl ShareReport for GpuSample {
     fn place(&self) -> (u32, Mono) {
         (self.gpu, self.at)
     }

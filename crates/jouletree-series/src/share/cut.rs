@@ -4,7 +4,7 @@ use jouletree_model::DeviceClass;
 use jouletree_model::sampling::SensorInfo;
 
 use super::book::ShareBook;
-use super::split::{Increment, Policy, Split, split};
+use super::split::{Increment, Split, split};
 
 /// Whose shares cut the energy of a sensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Cut {
         }
     }
 
-    /// Cuts increments in the order of time, by what was told of sockets and of GPUs.
+    /// Cuts increments in the order of time, by what was reported for sockets and of GPUs.
     pub fn split(self, increments: &[Increment], sockets: &ShareBook, gpus: &ShareBook) -> Vec<Split> {
         let (book, number) = match self {
             Cut::Socket(number) => (sockets, number),
@@ -40,6 +40,6 @@ impl Cut {
                 return increments.iter().map(unknown).collect();
             }
         };
-        split(increments, book.of(number), number, Policy::Capacity)
+        split(increments, book.of(number), number)
     }
 }

@@ -2,12 +2,10 @@
 
 mod book;
 mod cut;
-mod idle;
 mod split;
 #[cfg(test)]
 mod split_tests;
 
-pub use book::{ShareBook, Tells};
+pub use book::{ShareBook, ShareReport};
 pub use cut::Cut;
-pub use idle::IdleLearner;
-pub use split::{Increment, Policy, Split, split};
+pub use split::{Increment, Split, split};

@@ -1,8 +1,11 @@
 //! The energy of a socket, split by who used it. Nothing is lost: ours, others', idle and unknown make what was measured,
 //! in every interval.
+//!
+//! The part of idle CPUs is idle energy. That is a rule and no measurement: the static power of a busy machine is charged
+//! to the processes that keep it busy. It needs no knowledge of the machine.
 
+use jouletree_model::Joules;
 use jouletree_model::sampling::{Mono, ShareSample};
-use jouletree_model::{Joules, Nanos, Watts};
 
 /// What a meter counted between two instants.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -15,23 +18,6 @@ pub struct Increment {
     pub energy: Joules,
 }
 
-/// To whom the energy goes that a machine uses for being switched on.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub enum Policy {
-    /// By CPU time: the part of idle CPUs is idle energy. A rule and no measurement: the static power of a busy machine is
-    /// charged to the processes that keep it busy. It needs no knowledge of the machine.
-    #[default]
-    Capacity,
-    /// The power of the idle machine is taken off first and is idle energy; the rest is split among busy processes by CPU
-    /// time.
-    Dynamic {
-        /// The power of the idle machine, given or from [`IdleLearner`](super::IdleLearner).
-        idle: Watts,
-    },
-    /// Split among busy processes by CPU time; idle only if none was busy.
-    Full,
-}
-
 /// The parts of an energy.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Split {
@@ -41,7 +27,7 @@ pub struct Split {
     pub others: Joules,
     /// The monitor's part of the others'.
     pub own: Joules,
-    /// Idle energy: that of idle CPUs, or the power of the idle machine.
+    /// Idle energy: that of idle CPUs.
     pub idle: Joules,
     /// That of times of which no share is known.
     pub unknown: Joules,
@@ -78,7 +64,7 @@ impl Split {
 /// Cuts each increment of one socket's energy by the shares of that socket, both in order of time.
 ///
 /// Energy is taken as even inside an increment, and a share inside its window.
-pub fn split(increments: &[Increment], shares: &[ShareSample], socket: u32, policy: Policy) -> Vec<Split> {
+pub fn split(increments: &[Increment], shares: &[ShareSample], socket: u32) -> Vec<Split> {
     let mut parts = Vec::with_capacity(increments.len());
     let mut first = 0;
     for increment in increments {
@@ -87,12 +73,12 @@ pub fn split(increments: &[Increment], shares: &[ShareSample], socket: u32, poli
         }
         let ahead = shares.get(first..).unwrap_or_default();
         let during = ahead.iter().take_while(|share| share.from < increment.to);
-        parts.push(split_one(increment, during.filter(|share| share.socket == socket), policy));
+        parts.push(split_one(increment, during.filter(|share| share.socket == socket)));
     }
     parts
 }
 
-fn split_one<'s>(increment: &Increment, shares: impl Iterator<Item = &'s ShareSample>, policy: Policy) -> Split {
+fn split_one<'s>(increment: &Increment, shares: impl Iterator<Item = &'s ShareSample>) -> Split {
     let duration = (increment.to - increment.from).0 as f64;
     let mut whole = Split::default();
     if duration <= 0.0 {
@@ -106,7 +92,7 @@ fn split_one<'s>(increment: &Increment, shares: impl Iterator<Item = &'s ShareSa
             covered = share.at;
             let part = overlap.0 as f64 / duration;
             known += part;
-            whole.add(cut(Joules(increment.energy.0 * part), overlap, share, policy));
+            whole.add(cut(Joules(increment.energy.0 * part), share));
         }
     }
     if known < 1.0 - 1e-12 {
@@ -115,14 +101,9 @@ fn split_one<'s>(increment: &Increment, shares: impl Iterator<Item = &'s ShareSa
     whole
 }
 
-fn cut(energy: Joules, time: Nanos, share: &ShareSample, policy: Policy) -> Split {
+fn cut(energy: Joules, share: &ShareSample) -> Split {
     let busy = share.ours + share.others;
-    let idle = match policy {
-        _ if busy <= 0.0 => energy,
-        Policy::Capacity => Joules(energy.0 * share.idle),
-        Policy::Dynamic { idle } => Joules((idle * time).0.clamp(0.0, energy.0.max(0.0))),
-        Policy::Full => Joules::ZERO,
-    };
+    let idle = if busy > 0.0 { Joules(energy.0 * share.idle) } else { energy };
     let worked = energy - idle;
     let part = |of: f64| if busy > 0.0 { Joules(worked.0 * (of / busy)) } else { Joules::ZERO };
     let ours = part(share.ours);

@@ -1,10 +1,10 @@
-//! Energy is cut without loss: closed forms of the three policies, and the property.
+//! Energy is cut without loss: closed forms, and the property.
 
+use jouletree_model::Joules;
 use jouletree_model::sampling::{Mono, ShareSample};
-use jouletree_model::{Joules, Watts};
 use proptest::prelude::*;
 
-use super::split::{Increment, Policy, Split, split};
+use super::split::{Increment, Split, split};
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -19,19 +19,12 @@ fn parts(split: Split) -> [f64; 5] {
 }
 
 #[test]
-fn each_policy_gives_the_idle_machines_power_as_it_says() {
+fn the_part_of_idle_processors_is_idle_energy() {
     let increments = [Increment { from: Mono(0), to: Mono(SECOND), energy: Joules(110.0) }];
     let shares = [share(0, SECOND, 0.25, 0.25)];
-    for (policy, expected) in [
-        (Policy::Capacity, [27.5, 27.5, 55.0, 0.0, 2.75]),
-        (Policy::Dynamic { idle: Watts(30.0) }, [40.0, 40.0, 30.0, 0.0, 4.0]),
-        (Policy::Dynamic { idle: Watts(500.0) }, [0.0, 0.0, 110.0, 0.0, 0.0]),
-        (Policy::Full, [55.0, 55.0, 0.0, 0.0, 5.5]),
-    ] {
-        assert_eq!(parts(split(&increments, &shares, 0, policy)[0]), expected, "{policy:?}");
-        let nobody = split(&increments, &[share(0, SECOND, 0.0, 0.0)], 0, policy)[0];
-        assert_eq!(parts(nobody), [0.0, 0.0, 110.0, 0.0, 0.0], "{policy:?}");
-    }
+    assert_eq!(parts(split(&increments, &shares, 0)[0]), [27.5, 27.5, 55.0, 0.0, 2.75]);
+    let idle = split(&increments, &[share(0, SECOND, 0.0, 0.0)], 0)[0];
+    assert_eq!(parts(idle), [0.0, 0.0, 110.0, 0.0, 0.0]);
 }
 
 #[test]
@@ -42,22 +35,14 @@ fn energy_without_a_share_is_nobodys_guess() {
         energy: Joules(10.0),
     });
     let shares = [share(SECOND / 2, SECOND, 1.0, 0.0), share(2 * SECOND, 3 * SECOND, 0.0, 1.0)];
-    let cut = split(&increments, &shares, 0, Policy::Capacity);
+    let cut = split(&increments, &shares, 0);
     assert_eq!(parts(cut[0])[..4], [5.0, 0.0, 0.0, 5.0]);
     assert_eq!(parts(cut[1])[..4], [0.0, 0.0, 0.0, 10.0]);
     assert_eq!(parts(cut[2])[..4], [0.0, 10.0, 0.0, 0.0]);
-    let elsewhere = split(&increments, &shares, 1, Policy::Full);
+    let elsewhere = split(&increments, &shares, 1);
     assert!(elsewhere.iter().all(|cut| cut.unknown == Joules(10.0)));
     let backwards = [Increment { from: Mono(5), to: Mono(5), energy: Joules(1.0) }];
-    assert_eq!(split(&backwards, &shares, 0, Policy::Full)[0].unknown, Joules(1.0));
-}
-
-fn any_policy() -> impl Strategy<Value = Policy> {
-    prop_oneof![
-        Just(Policy::Capacity),
-        Just(Policy::Full),
-        (0.0..300.0_f64).prop_map(|watts| Policy::Dynamic { idle: Watts(watts) }),
-    ]
+    assert_eq!(split(&backwards, &shares, 0)[0].unknown, Joules(1.0));
 }
 
 proptest! {
@@ -65,7 +50,6 @@ proptest! {
     fn nothing_is_lost(
         energies in prop::collection::vec((1..200_000_000_i64, 0.0..50.0_f64), 1..40),
         windows in prop::collection::vec((0..30_000_000_i64, 1..300_000_000_i64, 0.0..1.0_f64, 0.0..1.0_f64), 0..40),
-        policy in any_policy(),
     ) {
         let mut now = 0;
         let increments: Vec<Increment> = energies.into_iter().map(|(time, energy)| {
@@ -79,7 +63,7 @@ proptest! {
             now = from + time;
             share(from, now, busy * part, busy * (1.0 - part))
         }).collect();
-        let cut = split(&increments, &shares, 0, policy);
+        let cut = split(&increments, &shares, 0);
         for (increment, cut) in increments.iter().zip(cut) {
             prop_assert!((cut.total().0 - increment.energy.0).abs() <= 1e-9 * increment.energy.0.max(1.0), "{cut:?}");
             for part in [cut.ours, cut.others, cut.idle, cut.unknown, cut.own] {

@@ -1,4 +1,4 @@
-// While somebody types, the page is asked for again and its live parts are put in place of the old ones. The address keeps
+// While the user types, the page is asked for again and its live parts are put in place of the old ones. The address keeps
 // up, so that it can be shared at any moment.
 "use strict";
 

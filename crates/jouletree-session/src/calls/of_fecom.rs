@@ -1,11 +1,11 @@
-//! Calls of the FECoM study: from samples by either rule, from tables as they stand.
+//! Calls of the FECoM study: from samples by either rule, from tables as they are.
 
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
 use jouletree_account::calls::compare::CallEnergy;
 use jouletree_account::calls::fecom::{FecomRule, Stamps, net};
-use jouletree_account::calls::{Meter, NetRule, quiet, series_of};
+use jouletree_account::calls::{CallMeter, NetRule, quiet, series_of};
 use jouletree_model::{DeviceClass, Joules, Kind, SampledPower, TimeRange, Warning};
 use jouletree_run::fecom::{FecomData, FecomRecord, FecomRow};
 
@@ -52,7 +52,7 @@ fn of_samples(record: &FecomRecord, sampled: &SampledPower, window: WindowRule) 
     };
     let fecom_rule = FecomRule { baseline: record.settings.baseline, ..FecomRule::default() };
     let both = Both {
-        exact: Meter::new(&series, rule).net(range, &quiet, None),
+        exact: CallMeter::new(&series, rule).net(range, &quiet, None),
         fecom: net(sampled, stamps, &fecom_rule),
         stamped: TimeRange { start: sampled.began + stamps.start, end: sampled.began + stamps.end },
     };

@@ -6,10 +6,10 @@ use std::rc::Rc;
 use anyhow::{Result, bail};
 use jouletree_account::calls::compare::CallEnergy;
 use jouletree_account::calls::fecom::{FecomRule, Stamps, net};
-use jouletree_account::calls::{Meter, NetRule, nested, occupied, quiet, resampled};
+use jouletree_account::calls::{CallMeter, NetRule, nested, occupied, quiet, resampled};
 use jouletree_model::{Call, CallStability, Calls, Device, EnergySeries, Joules, Nanos, TimeRange, united};
 use jouletree_run::fecom::FecomKind;
-use jouletree_run::{EnergyOf, MeteredSeries, OURS, Resources, RunFolder, accounted};
+use jouletree_run::{MeteredSeries, Resources, RunFolder, Scope, accounted};
 
 use super::measured::{Both, Measured, MeasuredCall, RunWhole};
 use super::rows::CallRow;
@@ -23,7 +23,7 @@ const AT_REST: f64 = 0.05;
 const UNSEEN: Nanos = Nanos(86_400_000_000_000);
 
 /// Adds the calls of a run, the `number`th of those that were named.
-pub fn add(measured: &mut Measured, run: &RunFolder, number: usize, of: EnergyOf) -> Result<()> {
+pub fn add(measured: &mut Measured, run: &RunFolder, number: usize, of: Scope) -> Result<()> {
     let calls = run.read_calls()?;
     if calls.is_empty() {
         bail!("{}: no calls were recorded; run the program with --level call", run.path().display());
@@ -32,19 +32,16 @@ pub fn add(measured: &mut Measured, run: &RunFolder, number: usize, of: EnergyOf
     let project = project_of(run);
     let number = u32::try_from(number + 1).unwrap_or(u32::MAX);
     let power = run.read_power()?;
-    let is_cut = |device: &Device| power.iter().any(|series| is_part(series, OURS) && series.device == *device);
+    let is_tree = |series: &MeteredSeries| series.scope == Scope::Tree;
+    let is_cut = |device: &Device| power.iter().any(|series| is_tree(series) && series.device == *device);
     let active = active(&run.read_resources()?);
-    for metered in accounted(power.clone(), of).into_iter().filter(|metered| metered.domain.is_none()) {
-        let is_tree = of == EnergyOf::Tree && is_cut(&metered.device);
-        let whole = power.iter().find(|whole| whole.domain.is_none() && whole.device == metered.device);
+    for metered in accounted(power.clone(), of).into_iter().filter(MeteredSeries::is_whole) {
+        let is_tree = of == Scope::Tree && is_cut(&metered.device);
+        let whole = power.iter().find(|whole| whole.is_whole() && whole.device == metered.device);
         let whole = whole.map_or_else(|| metered.series.clone(), |whole| whole.series.clone());
         add_device(measured, &project, number, &calls, Metered { metered, whole, is_tree }, &active);
     }
     Ok(())
-}
-
-fn is_part(series: &MeteredSeries, part: &str) -> bool {
-    series.domain.as_deref() == Some(part)
 }
 
 /// The energy of a device that counts for calls.
@@ -80,7 +77,7 @@ fn add_device(
     let MeteredSeries { device, kind, series, .. } = metered;
     let series = Rc::new(series);
     let rule = NetRule::for_class(device.class());
-    let meter = Meter::new(&series, rule);
+    let meter = CallMeter::new(&series, rule);
     let sampled = resampled(&device, &whole, FECOM_INTERVAL);
     let busy = united(calls.calls().iter().map(|call| call.range));
     let since = series.extent().map_or(Nanos(0), |extent| extent.start);
@@ -147,7 +144,7 @@ fn add_device(
     measured.wholes.push(RunWhole { project: project.into(), device, nested, last_of_name, tails });
 }
 
-/// Until when the tail of a call can be told: the next call; no time at all while another still runs.
+/// Until when the tail of a call can be measured: the next call; no time at all while another still runs.
 fn tail_limit(busy: &[TimeRange], call: &Call) -> Nanos {
     let after = busy.partition_point(|range| range.start <= call.range.end);
     let around = after.checked_sub(1).and_then(|last| busy.get(last));

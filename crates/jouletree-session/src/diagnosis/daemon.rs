@@ -7,7 +7,7 @@ use jouletree_daemon::SocketPlace;
 
 use super::DaemonRow;
 
-/// Where the daemon listens unless it is told otherwise.
+/// Where the daemon listens by default.
 const SOCKET: &str = SocketPlace::PATH;
 
 /// Knocks at its door, and leaves again.
@@ -21,7 +21,7 @@ pub(super) fn looked_at() -> DaemonRow {
                 Some("join the group, and log in again:\n    sudo usermod -aG jouletree \"$USER\""),
             ),
             ErrorKind::ConnectionRefused => (
-                "its socket is there, and nobody listens".to_owned(),
+                "its socket exists, but no daemon listens".to_owned(),
                 Some("start it again:\n    sudo systemctl restart jouletree"),
             ),
             _ => (error.to_string(), None),

@@ -14,7 +14,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use jouletree_host::whole::PartialFolder;
 
 use crate::private_folder::{self, PrivateFolder};
 use crate::{cache, trusted};
@@ -70,14 +70,11 @@ fn in_cache(cache: &Path) -> io::Result<PathBuf> {
     if check::is_intact(&folder) {
         return Ok(folder);
     }
+    // Other containers may use this cache at the same time, and have processes of the same number.
     let partial = cache.join(format!(".python-{}", uuid::Uuid::new_v4().simple()));
-    let placed = write::write(&partial).and_then(|()| match folder.symlink_metadata() {
-        // Other runs may use what is there: its path exists at every instant.
-        Ok(_) => renameat_with(CWD, &partial, CWD, &folder, RenameFlags::EXCHANGE).map_err(io::Error::from),
-        Err(_) => fs::rename(&partial, &folder),
-    });
-    // What was not renamed, or what was in its place.
-    let _ = fs::remove_dir_all(&partial).or_else(|_| fs::remove_file(&partial));
+    let partial = PartialFolder::written_at(partial, &folder);
+    // Other runs may use what is there.
+    let placed = write::write(partial.path()).and_then(|()| Ok(partial.replace()?));
     match placed {
         // Another run was faster.
         Err(_) if check::is_intact(&folder) => Ok(folder),

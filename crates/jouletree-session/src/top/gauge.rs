@@ -23,8 +23,8 @@ pub struct Gauge {
     info: SensorInfo,
     counter: Counter,
     read: Option<Mono>,
-    /// Since when the count stands where it does.
-    stands: Option<Mono>,
+    /// Since when the count has not changed.
+    unchanged_since: Option<Mono>,
     still: Stillness,
     /// The count at which a counter that never rests stood still.
     frozen: Option<u64>,
@@ -41,7 +41,7 @@ impl Gauge {
             still: Stillness::new(&info),
             info,
             read: None,
-            stands: None,
+            unchanged_since: None,
             frozen: None,
             known: Nanos(0),
             recent: VecDeque::new(),
@@ -74,11 +74,11 @@ impl Gauge {
             Advance::By(0) => return self.rest(sample),
             Advance::By(microjoules) => {
                 let energy = Joules(microjoules as f64 * 1e-6);
-                self.stands.map(|from| Increment { from, to: sample.at, energy })
+                self.unchanged_since.map(|from| Increment { from, to: sample.at, energy })
             }
             Advance::Begins | Advance::Gap(_) => None,
         };
-        self.stands = Some(sample.at);
+        self.unchanged_since = Some(sample.at);
         self.still.moved(sample.at);
         increment.inspect(|increment| self.add(*increment))
     }
@@ -125,7 +125,7 @@ impl Gauge {
 
     /// The count did not move. What may rest used nothing; what never rests is frozen, and nothing is known.
     fn rest(&mut self, sample: Sample) -> Option<Increment> {
-        let from = self.stands?;
+        let from = self.unchanged_since?;
         self.still.stays(sample.at);
         if !self.still.is_still() {
             return None;
@@ -135,7 +135,7 @@ impl Gauge {
             self.frozen = Some(sample.count);
             return None;
         }
-        self.stands = Some(sample.at);
+        self.unchanged_since = Some(sample.at);
         self.still.moved(sample.at);
         let increment = Increment { from, to: sample.at, energy: Joules::ZERO };
         self.add(increment);
@@ -144,7 +144,7 @@ impl Gauge {
 
     fn lose(&mut self) {
         self.counter.lose();
-        (self.stands, self.frozen) = (None, None);
+        (self.unchanged_since, self.frozen) = (None, None);
     }
 }
 

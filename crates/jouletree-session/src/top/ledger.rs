@@ -1,11 +1,11 @@
 //! The ledger of processes: to each its part of the energy, by its CPU time.
 //!
-//! What is handed out is charged in full: to the processes that ran, or to nobody in particular (`unlisted`) where none
+//! What is handed out is charged in full: to the processes that ran, or to no process (`unlisted`) where none
 //! is known to have run. What a process was charged with stays in the books after its end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jouletree_meter::share::{Listed, Pass};
+use jouletree_meter::share::{Listed, ProcScan};
 use jouletree_model::{Joules, Watts};
 
 /// The processes that are charged.
@@ -45,7 +45,7 @@ impl Ledger {
     }
 
     /// Charges the energy of each place to the processes that ran there since the pass before.
-    pub fn charge(&mut self, pass: &Pass, energies: &[Joules], place_of: impl Fn(&Listed) -> Option<usize>) {
+    pub fn charge(&mut self, pass: &ProcScan, energies: &[Joules], place_of: impl Fn(&Listed) -> Option<usize>) {
         let family = self.family(pass);
         let mut times = vec![0.0; energies.len()];
         for process in &family {
@@ -53,8 +53,8 @@ impl Ledger {
                 *time += process.ran.seconds();
             }
         }
-        let nobody = energies.iter().zip(&times).filter(|(_, time)| **time <= 0.0);
-        self.unlisted += nobody.map(|(energy, _)| *energy).sum();
+        let unlisted = energies.iter().zip(&times).filter(|(_, time)| **time <= 0.0);
+        self.unlisted += unlisted.map(|(energy, _)| *energy).sum();
         let passed = pass.at - pass.from;
         let mut before = std::mem::take(&mut self.entries);
         for process in family {
@@ -96,8 +96,8 @@ impl Ledger {
         self.unlisted += energy;
     }
 
-    /// The processes that are charged: who was once in the family stays in it, whoever becomes its parent.
-    fn family<'p>(&self, pass: &'p Pass) -> Vec<&'p Listed> {
+    /// The processes that are charged: a process that was once in the family stays in it, whatever becomes its parent.
+    fn family<'p>(&self, pass: &'p ProcScan) -> Vec<&'p Listed> {
         let Some(root) = self.root else { return pass.processes.iter().collect() };
         let mut members: BTreeSet<u32> = pass
             .processes
@@ -134,9 +134,9 @@ mod tests {
         Listed { pid, parent, began: 7, command, ran: Nanos(ran_ms * 1_000_000), threads: 1, socket: 0 }
     }
 
-    fn pass(second: i64, processes: Vec<Listed>) -> Pass {
+    fn pass(second: i64, processes: Vec<Listed>) -> ProcScan {
         let at = |second: i64| Mono(second * 1_000_000_000);
-        Pass { from: at(second - 1), at: at(second), processes, shares: Vec::new() }
+        ProcScan { from: at(second - 1), at: at(second), processes, shares: Vec::new() }
     }
 
     fn charged(ledger: &Ledger) -> f64 {
@@ -156,7 +156,7 @@ mod tests {
         // One has ended, and what it was charged with stays in the books.
         ledger.charge(&pass(2, vec![listed(11, 1, 100)]), &[Joules(5.0)], |_| Some(0));
         assert_eq!((ledger.ended(), charged(&ledger)), (Joules(6.0), 13.0));
-        // Nobody is known to have run.
+        // No process is known to have run.
         ledger.charge(&pass(3, vec![listed(11, 1, 0)]), &[Joules(1.0)], |_| Some(0));
         assert_eq!((ledger.unlisted(), charged(&ledger)), (Joules(1.0), 14.0));
         ledger.close(Joules(2.0));

@@ -2,10 +2,10 @@
 //! nothing of terminals.
 
 mod command;
+pub mod cpu_socket;
 mod gauge;
 pub mod history;
 pub mod ledger;
-pub mod socket;
 mod state;
 pub mod view;
 mod watching;

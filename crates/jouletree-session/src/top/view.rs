@@ -4,8 +4,8 @@ use jouletree_model::sampling::Stats;
 use jouletree_model::{Device, Joules, Kind, Nanos, Watts};
 use jouletree_series::share::Split;
 
+use super::cpu_socket::Powers;
 use super::ledger::Entry;
-use super::socket::Powers;
 
 /// Everything that is known at an instant.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,7 +32,7 @@ pub struct View {
     pub processes: Vec<Entry>,
     /// The energy of processes that have ended.
     pub ended: Joules,
-    /// Energy of processes that nobody saw.
+    /// Energy of processes that were not seen.
     pub unlisted: Joules,
     /// What happened, the oldest first.
     pub incidents: Vec<IncidentRow>,
@@ -42,7 +42,7 @@ pub struct View {
     pub own_energy: Joules,
     /// How well the sampler keeps time.
     pub sampler: Stats,
-    /// Samples that were lost because nobody took them; no energy is lost with them.
+    /// Samples that were lost because they were not read in time; no energy is lost with them.
     pub lost: u64,
 }
 
@@ -53,7 +53,7 @@ pub struct DeviceRow {
     pub device: Device,
     /// The part.
     pub domain: Option<String>,
-    /// How far from a meter its numbers stand.
+    /// The kind of its numbers.
     pub kind: Kind,
     /// Where they come from.
     pub source: String,
@@ -189,7 +189,7 @@ impl IncidentRow {
 }
 
 impl DeviceRow {
-    /// The name of the device without a machine that nobody named, or that of the part.
+    /// The name of the device without the machine where it has no name, or that of the part.
     pub fn name(&self) -> String {
         match &self.domain {
             Some(domain) => format!("  {domain}"),

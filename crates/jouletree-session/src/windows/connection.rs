@@ -6,9 +6,9 @@ use std::os::unix::net::UnixStream;
 
 use rustix::io::{Errno, read, write};
 
-use super::desk::Desk;
 use super::lines::{LONGEST, Line, Lines};
 use super::protocol::{Reply, Request};
+use super::service::WindowService;
 
 /// Who does not read this many bytes of answers is let go.
 const MOST_UNSENT: usize = 4 << 20;
@@ -62,18 +62,18 @@ impl Connection {
         !self.unsent.is_empty() && !self.is_lost
     }
 
-    /// Whether there is nobody any more.
+    /// Whether the client is gone.
     pub fn is_lost(&self) -> bool {
         self.is_lost
     }
 
-    /// There is nobody any more.
+    /// The client is gone.
     pub fn lose(&mut self) {
         self.is_lost = true;
     }
 
     /// Reads what is there and has it answered.
-    pub fn receive(&mut self, desk: &Desk) {
+    pub fn receive(&mut self, service: &WindowService) {
         let mut bytes = [0; 16 * 1024];
         let lines = match read(&self.input, &mut bytes) {
             Ok(0) => {
@@ -90,21 +90,21 @@ impl Connection {
                     Some(Reply::Error { error: format!("a line has {LONGEST} bytes at most"), window: None })
                 }
                 Line::Whole(line) => match Request::read(&line) {
-                    Ok(request) => desk.ask(self.number, request),
+                    Ok(request) => service.ask(self.number, request),
                     Err(error) => Some(Reply::Error { error: error.to_string(), window: None }),
                 },
             };
             if let Some(reply) = reply {
-                self.tell(&reply);
+                self.queue(&reply);
             }
         }
         if self.has_ended {
-            desk.forget(self.number, false);
+            service.forget(self.number, false);
         }
     }
 
     /// Sends an answer as soon as it is taken.
-    pub fn tell(&mut self, reply: &Reply) {
+    pub fn queue(&mut self, reply: &Reply) {
         self.unsent.extend(reply.line());
         if self.unsent.len() > MOST_UNSENT {
             self.lose();

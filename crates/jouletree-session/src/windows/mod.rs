@@ -1,16 +1,16 @@
-//! Windows: a program asks its recorder how many joules a stretch of its own time took, and is told at once.
+//! Windows: a program asks its recorder how many joules a stretch of its own time took, and is answered at once.
 //!
-//! [`Place`] is a socket that the program finds through its environment, [`Windows`] what the recorder brings its batches
+//! [`SocketFolder`] is a socket that the program finds through its environment, [`Windows`] what the recorder brings its batches
 //! to. A thread talks to programs by a protocol of lines ([`protocol`], docs/windows.md). Whatever programs send, the
 //! recording goes on.
 
 mod connection;
-mod desk;
 mod lines;
-mod place;
 mod protocol;
 mod rest;
 mod serve;
+mod service;
+mod socket_folder;
 #[cfg(test)]
 mod tests;
 
@@ -27,28 +27,28 @@ use jouletree_model::Nanos;
 use jouletree_model::sampling::Batch;
 
 use connection::Connection;
-use desk::Desk;
-use place::Place;
 pub use rest::Resting;
+use service::WindowService;
+use socket_folder::SocketFolder;
 
-/// The environment variable that tells a program where its recorder listens.
+/// The environment variable that says where its recorder listens.
 pub const SOCKET: &str = "JOULETREE_SOCKET";
 
-/// A socket at which nobody answers yet.
-pub struct Socket {
-    place: Place,
+/// A socket that is not served yet.
+pub struct WindowSocket {
+    place: SocketFolder,
     listener: UnixListener,
     resting: Option<Box<Resting>>,
 }
 
-impl Socket {
+impl WindowSocket {
     /// Makes a socket at a place of its own.
-    pub fn make() -> io::Result<Socket> {
-        let (place, listener) = Place::make()?;
-        Ok(Socket { place, listener, resting: None })
+    pub fn make() -> io::Result<WindowSocket> {
+        let (place, listener) = SocketFolder::make()?;
+        Ok(WindowSocket { place, listener, resting: None })
     }
 
-    /// Has those who ask here told when the machine is at rest.
+    /// Notifies clients when the machine is stable.
     pub fn judge_rest(&mut self, resting: Resting) {
         self.resting = Some(Box::new(resting));
     }
@@ -61,44 +61,44 @@ impl Socket {
 
 /// Answers programs about windows of a recording. It ends with everything answered when this is dropped.
 pub struct Windows {
-    desk: Arc<Desk>,
+    service: Arc<WindowService>,
     thread: Option<JoinHandle<()>>,
-    _place: Option<Place>,
+    _place: Option<SocketFolder>,
 }
 
 impl Windows {
-    /// Answers whoever connects to a socket.
-    pub fn at(socket: Socket, feed: &dyn Feed, period: Nanos) -> io::Result<Windows> {
-        let Socket { place, listener, resting } = socket;
-        let desk = Desk::new(feed, period, resting.map(|resting| *resting))?;
-        Windows::start(desk, Some(listener), Vec::new(), Some(place))
+    /// Answers clients at a socket.
+    pub fn at(socket: WindowSocket, feed: &dyn Feed, period: Nanos) -> io::Result<Windows> {
+        let WindowSocket { place, listener, resting } = socket;
+        let service = WindowService::new(feed, period, resting.map(|resting| *resting))?;
+        Windows::start(service, Some(listener), Vec::new(), Some(place))
     }
 
     /// Answers the program that writes to this one's standard input and reads its standard output.
     pub fn at_standard_streams(feed: &dyn Feed, period: Nanos) -> io::Result<Windows> {
         let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
         let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-        let desk = Desk::new(feed, period, None)?;
-        Windows::start(desk, None, vec![Connection::of_pipes(0, input, output)], None)
+        let service = WindowService::new(feed, period, None)?;
+        Windows::start(service, None, vec![Connection::of_pipes(0, input, output)], None)
     }
 
     fn start(
-        desk: Desk,
+        service: WindowService,
         listener: Option<UnixListener>,
         connections: Vec<Connection>,
-        place: Option<Place>,
+        place: Option<SocketFolder>,
     ) -> io::Result<Windows> {
-        let desk = Arc::new(desk);
-        let thread = serve::start(desk.clone(), listener, connections)?;
-        Ok(Windows { desk, thread: Some(thread), _place: place })
+        let service = Arc::new(service);
+        let thread = serve::start(service.clone(), listener, connections)?;
+        Ok(Windows { service, thread: Some(thread), _place: place })
     }
 
     /// Takes what happened since the batch before.
     pub fn take(&self, batch: &Batch) {
-        self.desk.take(batch);
+        self.service.take(batch);
     }
 
-    /// Whether nobody will ask any more.
+    /// Whether all clients are gone.
     pub fn are_over(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
@@ -106,9 +106,9 @@ impl Windows {
 
 impl Drop for Windows {
     fn drop(&mut self) {
-        self.desk.finish();
+        self.service.finish();
         if let Some(thread) = self.thread.take() {
-            // It ends within half a second. If it panicked, programs were told nothing, which is no harm to them.
+            // It ends within half a second. If it panicked, programs got no answers, which is no harm to them.
             let _ = thread.join();
         }
     }

@@ -1,8 +1,8 @@
-//! The lines that a program and its recorder exchange, one JSON object each; `docs/windows.md` tells them.
+//! The lines that a program and its recorder exchange, one JSON object each; see `docs/windows.md`.
 
 use jouletree_model::sampling::SensorInfo;
 use jouletree_model::{Device, Joules, Kind, Nanos};
-use jouletree_series::live::{Answer, DeviceEnergy};
+use jouletree_series::ongoing::{Answer, DeviceEnergy};
 use serde::{Deserialize, Serialize};
 
 /// The version of the protocol.
@@ -17,9 +17,9 @@ pub enum Request {
     Close { id: u64, at: Nanos },
     /// What is measured.
     Now,
-    /// Somebody waits for an answer.
-    Hurry,
-    /// The machine is to be at rest.
+    /// A client waits for an answer.
+    Flush,
+    /// The machine is to be stable.
     Rest { id: u64 },
 }
 
@@ -27,10 +27,10 @@ pub enum Request {
 #[derive(Debug, thiserror::Error)]
 pub enum BadRequest {
     /// It is no JSON of this form.
-    #[error("this is no request: {0}; docs/windows.md tells them")]
+    #[error("this is no request: {0}; see docs/windows.md")]
     Form(#[from] serde_json::Error),
     /// It asks nothing, or several things.
-    #[error("a request has one of `open`, `close`, `rest`, `now` and `hurry`; docs/windows.md tells them")]
+    #[error("a request has one of `open`, `close`, `rest`, `now` and `hurry`; see docs/windows.md")]
     NotOne,
     /// A window needs an instant.
     #[error("`at_ns` is missing: the instant at which the window begins or ends, in nanoseconds since 1970")]
@@ -66,7 +66,7 @@ impl Request {
             (None, Some(id), None, false, false) => Ok(Request::Close { id, at: at()? }),
             (None, None, Some(id), false, false) => Ok(Request::Rest { id }),
             (None, None, None, true, false) => Ok(Request::Now),
-            (None, None, None, false, true) => Ok(Request::Hurry),
+            (None, None, None, false, true) => Ok(Request::Flush),
             _ => Err(BadRequest::NotOne),
         }
     }
@@ -80,7 +80,7 @@ pub enum Reply {
     Window { window: u64, complete: bool, devices: Vec<DeviceRow> },
     /// What is measured, and how often.
     Status { now_ns: i64, period_ms: f64, share_source: Option<String>, devices: Vec<MeterRow> },
-    /// The machine is at rest, or why it is not and the program need not wait any longer.
+    /// The machine is stable, or why it is not and the program need not wait any longer.
     Rest { rest: u64, why: Option<String>, waited_s: f64 },
     /// Why there is no other answer.
     Error { error: String, window: Option<u64> },

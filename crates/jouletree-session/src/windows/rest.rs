@@ -1,4 +1,4 @@
-//! Rest: programs wait until the machine is at rest, as the recorder sees it.
+//! Rest: programs wait until the machine is stable, as the recorder sees it.
 //!
 //! The desk lets one window of half a second follow another; what devices used in them, and how warm processors are, is what
 //! rest is judged by. Idling is the lowest mean over as many of them as are judged that was seen so far.
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use jouletree_account::calls::{Decision, StabilityCheck, StabilityLimits, Trace};
 use jouletree_model::sampling::GpuSample;
 use jouletree_model::{Device, DeviceClass, Nanos, Watts};
-use jouletree_series::live::Answer;
+use jouletree_series::ongoing::Answer;
 
 use super::protocol::Reply;
 
@@ -30,12 +30,12 @@ pub struct Resting {
 pub struct Rests {
     resting: Resting,
     powers: BTreeMap<Device, VecDeque<Watts>>,
-    /// Temperatures of graphics processors by their numbers, as they were last told.
+    /// Temperatures of graphics processors by their numbers, as last reported.
     warmth: BTreeMap<u32, f64>,
     celsius: BTreeMap<Device, VecDeque<f64>>,
     idle: BTreeMap<Device, Watts>,
     waiting: Vec<Waiting>,
-    /// When the machine was last found at rest.
+    /// When the machine was last found stable.
     stable: Option<Nanos>,
     ready: Vec<(u64, Reply)>,
 }
@@ -63,7 +63,7 @@ impl Rests {
         }
     }
 
-    /// A program asks to be told when the machine is at rest.
+    /// A program asks for a notification when the machine is stable.
     pub fn ask(&mut self, connection: u64, id: u64, now: Nanos) {
         let limits = &self.resting.limits;
         if StabilityCheck::is_shared(limits, self.stable, now) {
@@ -83,8 +83,9 @@ impl Rests {
 
     /// Takes how warm graphics processors are.
     pub fn warm(&mut self, gpus: &[GpuSample]) {
-        let told = gpus.iter().filter_map(|sample| Some((sample.gpu, f64::from(sample.used.temperature?))));
-        self.warmth.extend(told);
+        let temperatures =
+            gpus.iter().filter_map(|sample| Some((sample.gpu, f64::from(sample.used.temperature?))));
+        self.warmth.extend(temperatures);
     }
 
     /// Takes what devices used during a look.
@@ -114,7 +115,7 @@ impl Rests {
         self.look(now);
     }
 
-    /// Tells those who have waited long enough, for whatever reason.
+    /// Replies to programs that have waited long enough, for whatever reason.
     fn look(&mut self, now: Nanos) {
         let traces: Vec<Trace<'_>> = self
             .powers
@@ -153,7 +154,7 @@ impl Rests {
         self.waiting = left;
     }
 
-    /// What there is to tell, and to whom.
+    /// The replies, and their clients.
     pub fn ready(&mut self) -> Vec<(u64, Reply)> {
         std::mem::take(&mut self.ready)
     }
@@ -180,7 +181,7 @@ const THERMOMETERS: [(&str, &str, &str); 2] =
 const OF_PROCESSORS: [&str; 6] = ["pkg", "cpu", "soc", "coretemp", "k10temp", "zenpower"];
 
 /// The temperature of the warmest processor, or of the warmest zone of the machine where none says that it is a
-/// processor's; `None` where none tells. Zones of chip sets and radios are warm whatever processors do.
+/// processor's; `None` where none has one. Zones of chip sets and radios are warm whatever processors do.
 fn warmest(sys: &Path) -> Option<f64> {
     let (mut of_processors, mut of_zones) = (None::<f64>, None::<f64>);
     for (folder, kind, value) in THERMOMETERS {
@@ -203,11 +204,11 @@ fn warmest(sys: &Path) -> Option<f64> {
 mod tests {
     use jouletree_model::sampling::{GpuUse, Mono};
     use jouletree_model::{Joules, Kind};
-    use jouletree_series::live::DeviceEnergy;
+    use jouletree_series::ongoing::DeviceEnergy;
 
     use super::*;
 
-    /// Half a second of this power, as a look tells it.
+    /// Half a second of this power, as a look sees it.
     fn look(watts: f64) -> Answer {
         let joules = Joules(watts * PULSE.seconds());
         let energy = jouletree_series::Estimate { joules, low: joules, high: joules, coverage: 1.0 };
@@ -225,14 +226,14 @@ mod tests {
         Rests::new(Resting { limits, sys: sys.to_owned() })
     }
 
-    /// Lets looks follow each other from the `from`th on; what was told.
+    /// Lets looks follow each other from the `from`th on; returns the replies.
     fn watch(rests: &mut Rests, from: i64, watts: &[f64]) -> Vec<(u64, Reply)> {
-        let mut told = Vec::new();
+        let mut replies = Vec::new();
         for (number, watts) in watts.iter().enumerate() {
             rests.take(&look(*watts), Nanos((from + number as i64) * PULSE.0));
-            told.extend(rests.ready());
+            replies.extend(rests.ready());
         }
-        told
+        replies
     }
 
     #[test]
@@ -242,11 +243,14 @@ mod tests {
         rests.ask(7, 1, Nanos(0));
         assert!(watch(&mut rests, 0, &[20.0, 20.1, 19.9]).is_empty());
         // There is a look every second.
-        let told = watch(&mut rests, 3, &[20.0, 20.0]);
-        assert!(matches!(told.as_slice(), [(7, Reply::Rest { rest: 1, why: None, .. })]), "{told:?}");
+        let replies = watch(&mut rests, 3, &[20.0, 20.0]);
+        assert!(matches!(replies.as_slice(), [(7, Reply::Rest { rest: 1, why: None, .. })]), "{replies:?}");
         rests.ask(7, 2, Nanos(5 * PULSE.0));
-        let told = rests.ready();
-        assert!(matches!(told.as_slice(), [(7, Reply::Rest { rest: 2, why: None, waited_s: 0.0 })]), "{told:?}");
+        let replies = rests.ready();
+        assert!(
+            matches!(replies.as_slice(), [(7, Reply::Rest { rest: 2, why: None, waited_s: 0.0 })]),
+            "{replies:?}"
+        );
     }
 
     #[test]
@@ -256,8 +260,10 @@ mod tests {
         watch(&mut rests, 0, &[20.0; 8]);
         rests.ask(7, 1, Nanos(8 * PULSE.0));
         // Steady, but far above idling.
-        let told = watch(&mut rests, 8, &[60.0; 20]);
-        let [(7, Reply::Rest { rest: 1, why: Some(why), waited_s })] = told.as_slice() else { panic!("{told:?}") };
+        let replies = watch(&mut rests, 8, &[60.0; 20]);
+        let [(7, Reply::Rest { rest: 1, why: Some(why), waited_s })] = replies.as_slice() else {
+            panic!("{replies:?}")
+        };
         assert!(why.contains("away from idling") && *waited_s >= 3.0, "{why} after {waited_s} s");
         rests.ask(9, 2, Nanos(40 * PULSE.0));
         assert!(rests.owes(9));
@@ -278,8 +284,8 @@ mod tests {
         zone(folder.path(), 0, "acpitz\n", "90000\n");
         let mut rests = rests(folder.path());
         rests.ask(7, 1, Nanos(0));
-        let told = watch(&mut rests, 0, &[20.0; 20]);
-        let [(7, Reply::Rest { why: Some(why), .. })] = told.as_slice() else { panic!("{told:?}") };
+        let replies = watch(&mut rests, 0, &[20.0; 20]);
+        let [(7, Reply::Rest { why: Some(why), .. })] = replies.as_slice() else { panic!("{replies:?}") };
         assert!(why.contains("host/cpu:0: 90.0 °C"), "{why}");
         // A zone that is the processor's own is believed before all others.
         zone(folder.path(), 1, "x86_pkg_temp\n", "41000\n");
@@ -303,13 +309,13 @@ mod tests {
         };
         rests.warm(&warm(62));
         rests.ask(7, 1, Nanos(0));
-        let told = watch(&mut rests, 0, &[20.0; 20]);
-        let [(7, Reply::Rest { why: Some(why), .. })] = told.as_slice() else { panic!("{told:?}") };
+        let replies = watch(&mut rests, 0, &[20.0; 20]);
+        let [(7, Reply::Rest { why: Some(why), .. })] = replies.as_slice() else { panic!("{replies:?}") };
         assert!(why.contains("host/gpu:1: 62.0 °C, over the limit of 40.0 °C"), "{why}");
         // It cools, and the mean over what is looked at follows.
         rests.warm(&warm(33));
         rests.ask(7, 2, Nanos(20 * PULSE.0));
-        let told = watch(&mut rests, 20, &[20.0; 20]);
-        assert!(matches!(told.as_slice(), [(7, Reply::Rest { rest: 2, why: None, .. })]), "{told:?}");
+        let replies = watch(&mut rests, 20, &[20.0; 20]);
+        assert!(matches!(replies.as_slice(), [(7, Reply::Rest { rest: 2, why: None, .. })]), "{replies:?}");
     }
 }

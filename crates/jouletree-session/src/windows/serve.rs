@@ -10,27 +10,27 @@ use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
 
 use super::connection::Connection;
-use super::desk::Desk;
 use super::protocol::Reply;
+use super::service::WindowService;
 
 /// So many programs are connected at once.
 const MOST_CONNECTIONS: usize = 256;
 /// How long the last answers may take.
-const FAREWELL: Duration = Duration::from_millis(500);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Begins to talk to programs that connect, or to the ones that are connected.
 pub fn start(
-    desk: Arc<Desk>,
+    service: Arc<WindowService>,
     listener: Option<UnixListener>,
     connections: Vec<Connection>,
 ) -> std::io::Result<JoinHandle<()>> {
     let next = connections.len() as u64;
-    let mut talk = Talk { desk, listener, connections, next, until: None };
+    let mut talk = Talk { service, listener, connections, next, until: None };
     thread::Builder::new().name("windows".to_owned()).spawn(move || while talk.turn() {})
 }
 
 struct Talk {
-    desk: Arc<Desk>,
+    service: Arc<WindowService>,
     listener: Option<UnixListener>,
     connections: Vec<Connection>,
     next: u64,
@@ -42,15 +42,15 @@ impl Talk {
     /// Waits for something to do and does it; says whether there may be more.
     fn turn(&mut self) -> bool {
         let (has_caller, calls) = self.wait();
-        self.desk.heard();
+        self.service.heard();
         // Asked before the answers are taken, so that none comes after the last.
-        let is_over = self.desk.is_over();
+        let is_over = self.service.is_over();
         if is_over {
-            self.until.get_or_insert_with(|| Instant::now() + FAREWELL);
+            self.until.get_or_insert_with(|| Instant::now() + DRAIN_TIMEOUT);
         }
         for (connection, (can_receive, can_send)) in self.connections.iter_mut().zip(calls) {
             if can_receive {
-                connection.receive(&self.desk);
+                connection.receive(&self.service);
             }
             if can_send {
                 connection.send();
@@ -59,9 +59,9 @@ impl Talk {
         if has_caller {
             self.accept();
         }
-        for (number, reply) in self.desk.answers() {
+        for (number, reply) in self.service.answers() {
             if let Some(connection) = self.connections.iter_mut().find(|connection| connection.number == number) {
-                connection.tell(&reply);
+                connection.queue(&reply);
             }
         }
         self.part();
@@ -71,13 +71,13 @@ impl Talk {
         !(is_alone || is_late || is_over && !has_unsent)
     }
 
-    /// Waits; whether somebody connects, and which connections can be received from and sent to.
+    /// Waits; whether a client connects, and which connections can be received from and sent to.
     fn wait(&self) -> (bool, Vec<(bool, bool)>) {
         let mut calls = vec![(false, false); self.connections.len()];
-        let mut waited = vec![PollFd::from_borrowed_fd(self.desk.news(), PollFlags::IN)];
+        let mut waited = vec![PollFd::from_borrowed_fd(self.service.news(), PollFlags::IN)];
         waited.extend(self.listener.iter().map(|listener| PollFd::new(listener, PollFlags::IN)));
         let others = waited.len();
-        // Only those of whom something is wanted: others would be told to have ended, again and again.
+        // Poll only connections with interest; a closed one would cause a busy loop.
         let mut wanted = Vec::new();
         for (place, connection) in self.connections.iter().enumerate() {
             if connection.listens() {
@@ -111,7 +111,7 @@ impl Talk {
             // No file descriptors are left, most likely: they will be.
             return thread::sleep(Duration::from_millis(10));
         };
-        // Somebody else's program is not even told why.
+        // A program of another user gets no reason.
         if !is_ours(&stream) || stream.set_nonblocking(true).is_err() {
             return;
         }
@@ -119,7 +119,7 @@ impl Talk {
         self.next += 1;
         if self.connections.len() >= MOST_CONNECTIONS {
             let error = format!("{MOST_CONNECTIONS} programs are connected already; close some connections");
-            connection.tell(&Reply::Error { error, window: None });
+            connection.queue(&Reply::Error { error, window: None });
             return connection.send();
         }
         self.connections.push(connection);
@@ -127,12 +127,12 @@ impl Talk {
 
     /// Parts from those who are gone, or have everything that they asked for.
     fn part(&mut self) {
-        let desk = &self.desk;
+        let service = &self.service;
         self.connections.retain(|connection| {
-            let is_served = !connection.listens() && !connection.has_unsent() && !desk.owes(connection.number);
+            let is_served = !connection.listens() && !connection.has_unsent() && !service.owes(connection.number);
             let is_kept = !connection.is_lost() && !is_served;
             if !is_kept {
-                desk.forget(connection.number, true);
+                service.forget(connection.number, true);
             }
             is_kept
         });

@@ -8,7 +8,7 @@ use std::time::Duration;
 use jouletree_host::Now;
 use jouletree_meter::station::{FeedError, Next};
 use jouletree_model::sampling::{Anchor, Ending, Flags, Mono, Quality, Sample, SensorInfo};
-use jouletree_model::{Device, DeviceClass, Kind};
+use jouletree_model::{Device, DeviceClass, Kind, Microjoules, Watts};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ use super::lines::{LONGEST, Line, Lines};
 use super::protocol::Request;
 use super::*;
 
-/// A feed of one processor that tells nothing by itself.
+/// A feed of one processor that sends nothing by itself.
 struct Silent;
 
 impl Feed for Silent {
@@ -27,9 +27,9 @@ impl Feed for Silent {
             source: "a test".into(),
             kind: Kind::Measured,
             range: None,
-            step: 1.0,
+            step: Microjoules(1.0),
             period: Nanos(1_000_000),
-            most_watts: 1000.0,
+            most: Watts(1000.0),
             is_slow: false,
             quality: Quality::default(),
         }]
@@ -64,7 +64,7 @@ fn second() -> (Batch, i64) {
 }
 
 fn served() -> (Windows, UnixStream, BufReader<UnixStream>) {
-    let socket = Socket::make().unwrap();
+    let socket = WindowSocket::make().unwrap();
     let stream = UnixStream::connect(socket.path()).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let reader = BufReader::new(stream.try_clone().unwrap());
@@ -87,7 +87,7 @@ fn a_window_is_answered_at_its_socket() {
     assert_eq!((status["version"].as_u64(), status["period_ms"].as_f64()), (Some(1), Some(4.0)), "{status}");
     assert_eq!(status["devices"][0]["kind"], "measured");
     windows.take(&batch);
-    // In pieces, and with the end that somebody forgot.
+    // In pieces, and with the end that was forgotten.
     let close = format!("{{\"close\": 5, \"at_ns\": {end}}}");
     stream.write_all(&close.as_bytes()[..9]).unwrap();
     std::thread::sleep(Duration::from_millis(20));
@@ -97,7 +97,7 @@ fn a_window_is_answered_at_its_socket() {
     assert_eq!((answer["window"].as_u64(), answer["complete"].as_bool()), (Some(5), Some(true)), "{answer}");
     let device = &answer["devices"][0];
     assert!((device["energy_j"].as_f64().unwrap() - 20.0).abs() < 0.2, "{answer}");
-    // Nobody told a share.
+    // No share was reported.
     assert!((device["unknown_j"].as_f64().unwrap() - device["energy_j"].as_f64().unwrap()).abs() < 1e-9);
     assert_eq!(reader.read_line(&mut String::new()).unwrap(), 0);
 }
@@ -140,7 +140,7 @@ fn limits_hold_and_what_is_closed_makes_room() {
     let refused = heard(&mut reader);
     assert_eq!(refused["window"].as_u64(), Some(65_536), "{refused}");
     drop((writer.join().unwrap(), reader));
-    // Another one has room as soon as it is noticed that the first has gone.
+    // Another one fits as soon as it is noticed that the first has gone.
     let path = windows._place.as_ref().unwrap().path().to_owned();
     let mut others: Vec<UnixStream> = (0..256).map(|_| UnixStream::connect(&path).unwrap()).collect();
     let mut reader = BufReader::new(others[0].try_clone().unwrap());
@@ -198,19 +198,19 @@ proptest! {
     fn requests_of_any_kind_do_no_harm(
         requests in prop::collection::vec((any::<bool>(), 0_u64..4, any::<i64>(), "[{}\":a-z0-9, ]{0,30}"), 0..40),
     ) {
-        let desk = Desk::new(&Silent, Nanos(4_000_000), None).unwrap();
+        let service = WindowService::new(&Silent, Nanos(4_000_000), None).unwrap();
         for (opens, id, at, nonsense) in requests {
             let verb = if opens { "open" } else { "close" };
             let line = format!("{{\"{verb}\": {id}, \"at_ns\": {at}}}");
             let request = Request::read(line.as_bytes()).unwrap();
-            let _ = desk.ask(id % 2, request);
+            let _ = service.ask(id % 2, request);
             let _ = Request::read(nonsense.as_bytes());
-            desk.take(&second().0);
-            let _ = desk.answers();
+            service.take(&second().0);
+            let _ = service.answers();
         }
-        desk.forget(0, true);
-        desk.finish();
-        for (connection, _) in desk.answers() {
+        service.forget(0, true);
+        service.finish();
+        for (connection, _) in service.answers() {
             prop_assert_eq!(connection, 1);
         }
     }

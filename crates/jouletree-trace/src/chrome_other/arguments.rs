@@ -1,15 +1,15 @@
-//! The arguments of an event that tell what it is.
+//! The arguments of an event that identify it.
 
 use crate::json::{RawStr, Scanner, Stop};
 
-/// What arguments may tell.
+/// What arguments may contain.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Arguments<'a> {
     /// The name of a process or a thread, in an event that gives it one.
     pub(super) name: RawStr<'a>,
     /// Further words about a process: `GPU 0`.
     pub(super) labels: RawStr<'a>,
-    /// The operation of XLA's that ran, and the module it stands in.
+    /// The operation of XLA's that ran, and its module.
     pub(super) hlo_op: RawStr<'a>,
     pub(super) hlo_module: RawStr<'a>,
     /// The operation of TensorFlow's or JAX's behind it, perhaps with its type: `model/dense/MatMul:MatMul`.

@@ -1,16 +1,16 @@
 //! Chrome traces of whatever program wrote them, when no other reader knows better.
 //!
 //! What every such file says is used: which thread did what from when to when. What only the program knows (layers,
-//! passes, often the device and the time of day) is not guessed but told to be missing. The trace viewer's files of
+//! passes, often the device and the time of day) is not guessed but reported as missing. The trace viewer's files of
 //! TensorFlow and JAX come here: their operations are those that name one of XLA's or TensorFlow's.
 //!
-//! `record` keeps what the file says, `arguments` finds the few arguments of use, `processes` tells devices by the
+//! `contents` keeps what the file says, `arguments` finds the few arguments of use, `processes` finds devices by the
 //! names of processes, `operations` names what ran.
 
 mod arguments;
+mod contents;
 mod operations;
 mod processes;
-mod record;
 
 use jouletree_model::Trace;
 
@@ -22,7 +22,7 @@ use crate::input::Progress;
 use crate::options::ReadOptions;
 use crate::source::Source;
 
-use record::Recording;
+use contents::ChromeContents;
 
 pub(crate) const FORMAT: Format = Format { name: "chrome-trace", recognises, read, is_fallback: true };
 
@@ -32,7 +32,7 @@ fn recognises(head: &Head) -> bool {
 
 fn read(source: &Source, options: &ReadOptions, progress: &Progress) -> Result<Trace, TraceError> {
     let mut input = source.open(progress)?;
-    let mut recording = Recording::new(source.name(), options.census);
+    let mut recording = ChromeContents::new(source.name(), options.census);
     let ending = read_chrome(&mut input, &mut recording);
     recording.finish_pairs();
     recording.warnings.extend(ending_warning(source.name(), &ending, recording.events));

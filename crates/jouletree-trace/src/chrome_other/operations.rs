@@ -1,4 +1,4 @@
-//! What ran: the operation that an event stands for.
+//! What ran: the operation of an event.
 
 use jouletree_model::{Op, Pass};
 
@@ -6,7 +6,7 @@ use super::arguments::Arguments;
 use crate::chrome::ChromeEvent;
 use crate::interner::Interner;
 
-/// What tells operations apart, by number.
+/// What distinguishes operations, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     name: u32,
@@ -27,7 +27,7 @@ impl Key {
         }
     }
 
-    /// The operation. What TensorFlow or JAX calls it is a path already; an operation of XLA's stands in its module;
+    /// The operation. What TensorFlow or JAX calls it is a path already; an operation of XLA's is in its module;
     /// anything else is known by its name alone.
     pub(super) fn op(self, names: &Interner) -> Op {
         let [name, category, hlo_module, hlo_op, tf_op] =

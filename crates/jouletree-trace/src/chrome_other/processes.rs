@@ -1,4 +1,4 @@
-//! What the names of processes and threads tell.
+//! What the names of processes and threads say.
 
 use jouletree_model::{Device, DeviceClass};
 use rustc_hash::FxHashMap;
@@ -49,7 +49,7 @@ impl Processes {
         format!("{} {thread}", self.process(pid))
     }
 
-    /// The device that a process stands for, if its name, its labels or what the file calls it tells one.
+    /// The device of a process, if its name, its labels or the file's name for it has one.
     pub(super) fn device(&self, pid: &[u8]) -> Option<Device> {
         let process = self.processes.get(pid);
         let pid = String::from_utf8_lossy(pid);

@@ -3,13 +3,13 @@
 /// What the count of an operation follows from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Work {
-    /// A product of matrices; the second stands at this place among the inputs.
+    /// A product of matrices; the second is at this index among the inputs.
     Product {
         second: usize,
     },
-    /// A product with a matrix that is packed so that its shape tells nothing.
+    /// A product with a matrix that is packed so that its shape says nothing.
     PackedProduct,
-    /// A convolution; the filter stands at this place among the inputs.
+    /// A convolution; the filter is at this index among the inputs.
     Convolution {
         filter: usize,
         layout: Layout,

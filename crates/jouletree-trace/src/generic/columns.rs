@@ -45,9 +45,9 @@ const NAMES: [(&str, Column); 22] = [
     ("host", Column::Host),
 ];
 
-/// Where a column stands.
+/// The position of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct ColumnPosition {
     pub(super) index: usize,
     /// Its header as it is written.
     pub(super) written: String,
@@ -59,7 +59,7 @@ pub(super) struct Place {
 /// The columns of a table.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Header {
-    places: Vec<(Column, Place)>,
+    places: Vec<(Column, ColumnPosition)>,
 }
 
 /// What a header means, and how good a name it is: the lower the better.
@@ -100,7 +100,7 @@ impl Header {
         let mut header = Header::default();
         for (index, written) in headers.enumerate() {
             let Some((column, unit, rank)) = meaning(written) else { continue };
-            let place = Place { index, written: written.trim().to_owned(), unit, rank };
+            let place = ColumnPosition { index, written: written.trim().to_owned(), unit, rank };
             match header.places.iter_mut().find(|(known, _)| *known == column) {
                 None => header.places.push((column, place)),
                 Some((_, known)) if matches!(column, Column::Start | Column::End | Column::Duration) => {
@@ -129,8 +129,8 @@ impl Header {
         Ok(header)
     }
 
-    /// Where a column stands, if it is there.
-    pub(super) fn get(&self, column: Column) -> Option<&Place> {
+    /// The position of a column, if it is there.
+    pub(super) fn get(&self, column: Column) -> Option<&ColumnPosition> {
         self.places.iter().find(|(known, _)| *known == column).map(|(_, place)| place)
     }
 
@@ -166,13 +166,13 @@ mod tests {
 
     #[test]
     fn what_is_missing_or_twice_is_named() {
-        for (text, told) in [
+        for (text, part) in [
             ("end_ns,op", "when events start"),
             ("start_ns,op", "dur_ns"),
             ("start_ns,end_ns,lane", "what ran"),
             ("start_ns,start_us,end_ns,op", "`start_ns` and `start_us` mean the same"),
         ] {
-            assert!(header(text).unwrap_err().contains(told), "{text}");
+            assert!(header(text).unwrap_err().contains(part), "{text}");
         }
     }
 

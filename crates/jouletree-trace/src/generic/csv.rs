@@ -1,4 +1,4 @@
-//! Tables as CSV: parted by commas, semicolons or tabs, which the header shows.
+//! Tables as CSV: separated by commas, semicolons or tabs, which the header shows.
 
 use std::borrow::Cow;
 

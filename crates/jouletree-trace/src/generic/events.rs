@@ -213,8 +213,7 @@ impl Events {
         let time_base = find_time_base(source, options, own, &mut self.markers, &mut warnings);
         let base = time_base.base();
         for (what, bad) in &self.bad {
-            let message =
-                format!("{} rows {what} are left out; the first stands here: `{}`", bad.count, bad.example);
+            let message = format!("{} rows {what} are left out; the first is here: `{}`", bad.count, bad.example);
             warnings.push(Warning::new(&self.file, message).at(format!("{} {}", self.row_is_called, bad.first)));
         }
         if self.used == 0 {

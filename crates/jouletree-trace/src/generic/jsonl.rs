@@ -1,4 +1,4 @@
-//! Tables as JSON lines: an object in each line, whose keys are the columns. Numbers are taken as they stand in the
+//! Tables as JSON lines: an object in each line, whose keys are the columns. Numbers are taken as they are in the
 //! text, so that none of their digits is lost.
 
 use std::io::{BufRead, BufReader};

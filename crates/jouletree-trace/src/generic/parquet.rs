@@ -106,7 +106,7 @@ fn header_of(schema: &SchemaRef, source: &Source) -> Result<Header, TraceError> 
     let columns_error = |what: String| TraceError::Columns { file: source.name().to_owned(), what };
     if !is_table(names.iter().copied()) {
         if names.contains(&RUN_FOLDER_COLUMN) && names.contains(&"start_ns") {
-            let what = "these are the events of a run folder, and what ran stands in ops.parquet beside them: give \
+            let what = "these are the events of a run folder, and what ran is in ops.parquet beside them: give \
                         the folder (jouletree show FOLDER)";
             return Err(columns_error(what.to_owned()));
         }

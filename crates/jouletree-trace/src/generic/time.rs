@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jouletree_model::Nanos;
 
 use super::cell::Cell;
-use super::columns::{Column, Header, Place};
+use super::columns::{Column, ColumnPosition, Header};
 use crate::json::scaled_decimal;
 
 /// A unit of time.
@@ -58,7 +58,7 @@ pub(super) struct Forms {
 }
 
 impl Forms {
-    /// Finds them from the header and a first row; `Ok(None)` when that row tells nothing.
+    /// Finds them from the header and a first row; `Ok(None)` when that row has none.
     pub(super) fn of<'a>(header: &Header, cell: &impl Fn(Column) -> Cell<'a>) -> Result<Option<Forms>, String> {
         let Some(place) = header.get(Column::Start) else { return Ok(None) };
         let start_cell = cell(Column::Start);
@@ -87,7 +87,7 @@ impl Forms {
             }
         };
         let end = other(Column::End, true)?;
-        // What the end tells, the duration need not.
+        // What the end determines, the duration need not.
         let duration = if end.is_some() { None } else { other(Column::Duration, false)? };
         let forms = Forms { start, end, duration };
         let is_day = |form, cell: &Cell<'_>| time(cell, form).is_some_and(|at| at.0 > SURELY_EPOCH_NANOS);
@@ -98,7 +98,7 @@ impl Forms {
     }
 }
 
-fn unknown_unit(place: &Place, text: &str) -> String {
+fn unknown_unit(place: &ColumnPosition, text: &str) -> String {
     let name = &place.written;
     format!(
         "column `{name}` (`{text}`) does not say its unit: name it {name}_ns, {name}_us, {name}_ms or {name}_s; \
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn nothing_is_guessed() {
-        for (header, row, told) in [
+        for (header, row, part) in [
             ("start,end,op", "17,18,a", "`start` (`17`) does not say its unit"),
             ("start,end,op", "1794771668.5,1,a", "start_ns"),
             ("start,end,op", "1794771668117931424.5,1,a", "start_ns"),
@@ -193,9 +193,9 @@ mod tests {
             ("start_ns,end,op", "17,2026-11-15T12:00:00Z,a", "does not count from 1970"),
         ] {
             let error = forms(header, row).unwrap_err();
-            assert!(error.contains(told), "{header}: {error}");
+            assert!(error.contains(part), "{header}: {error}");
         }
-        assert!(forms("start,end,op", "soon,later,a").unwrap().is_none(), "a row that tells nothing");
+        assert!(forms("start,end,op", "soon,later,a").unwrap().is_none(), "a row without times");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use rustc_hash::FxHashSet;
 
 use super::HloModule;
 use super::module::{Detail, Instruction, Module};
-use super::scope::Place;
+use super::scope::InstructionScope;
 use crate::tensorflow::shared_layer;
 
 /// How many instructions are looked at around one.
@@ -21,7 +21,7 @@ const SEARCH: usize = 256;
 const DEPTH: usize = 16;
 
 /// Where an instruction belongs; `None` if nothing around it has a place.
-pub(super) fn place(hlo: &HloModule, index: usize) -> Option<Place> {
+pub(super) fn place(hlo: &HloModule, index: usize) -> Option<InstructionScope> {
     let module = &hlo.module;
     let mut at = index;
     for _ in 0..DEPTH {
@@ -30,28 +30,28 @@ pub(super) fn place(hlo: &HloModule, index: usize) -> Option<Place> {
         }
         at = *module.computations[module.instructions[at].computation].callers.first()?;
         if let Some(found) = hlo.places().own(at) {
-            return Some(Place { primitive: String::new(), ..found.clone() });
+            return Some(InstructionScope { primitive: String::new(), ..found.clone() });
         }
     }
     None
 }
 
 /// The same by the instructions of its own computation alone.
-pub(super) fn inside(hlo: &HloModule, index: usize) -> Option<Place> {
+pub(super) fn inside(hlo: &HloModule, index: usize) -> Option<InstructionScope> {
     shared(&users(hlo, index, 0)).or_else(|| shared(&makers(hlo, index)))
 }
 
 /// The layer that all places in the first of their passes share: a copy of a weight is made for the layer that needs it first,
 /// though its gradients and the optimizer read it, too.
-fn shared(places: &[&Place]) -> Option<Place> {
+fn shared(places: &[&InstructionScope]) -> Option<InstructionScope> {
     let pass: Pass = places.iter().map(|place| place.pass).min()?;
     let first = places.iter().filter(|place| place.pass == pass);
     let scopes: Vec<&str> = first.map(|place| place.scope.as_str()).collect();
-    Some(Place { scope: shared_layer(&scopes).to_owned(), primitive: String::new(), pass })
+    Some(InstructionScope { scope: shared_layer(&scopes).to_owned(), primitive: String::new(), pass })
 }
 
 /// The places of the nearest instructions that use what `index` makes.
-fn users(hlo: &HloModule, index: usize, depth: usize) -> Vec<&Place> {
+fn users(hlo: &HloModule, index: usize, depth: usize) -> Vec<&InstructionScope> {
     nearest(index, |at| {
         let users = hlo.module.instructions[at].users.iter().copied();
         users.map(|user| (user, user_places(hlo, user, at, depth), is_passed(&hlo.module, user))).collect()
@@ -59,7 +59,7 @@ fn users(hlo: &HloModule, index: usize, depth: usize) -> Vec<&Place> {
 }
 
 /// The places of the nearest instructions that made what `index` takes. Arguments and constants belong to everyone.
-fn makers(hlo: &HloModule, index: usize) -> Vec<&Place> {
+fn makers(hlo: &HloModule, index: usize) -> Vec<&InstructionScope> {
     let module = &hlo.module;
     nearest(index, |at| {
         let makers = module.instructions[at].operands.iter().copied();
@@ -70,7 +70,10 @@ fn makers(hlo: &HloModule, index: usize) -> Vec<&Place> {
 
 /// The places that a walk meets first. `around` lists the neighbours of an instruction, the places of each, and whether
 /// the walk goes on behind it if it has none.
-fn nearest<'a>(index: usize, around: impl Fn(usize) -> Vec<(usize, Vec<&'a Place>, bool)>) -> Vec<&'a Place> {
+fn nearest<'a>(
+    index: usize,
+    around: impl Fn(usize) -> Vec<(usize, Vec<&'a InstructionScope>, bool)>,
+) -> Vec<&'a InstructionScope> {
     let mut seen = FxHashSet::from_iter([index]);
     let mut ring = VecDeque::from([(index, 0_usize)]);
     let mut found = Vec::new();
@@ -95,12 +98,12 @@ fn nearest<'a>(index: usize, around: impl Fn(usize) -> Vec<(usize, Vec<&'a Place
 }
 
 /// The places of an instruction that takes `taken`: for a fusion or a call, those inside it that use it.
-fn user_places(hlo: &HloModule, user: usize, taken: usize, depth: usize) -> Vec<&Place> {
+fn user_places(hlo: &HloModule, user: usize, taken: usize, depth: usize) -> Vec<&InstructionScope> {
     let module = &hlo.module;
     let instruction = &module.instructions[user];
     if depth < DEPTH && matches!(&*instruction.opcode, "fusion" | "call") {
         let parameters = parameters(module, instruction, taken);
-        let inside: Vec<&Place> =
+        let inside: Vec<&InstructionScope> =
             parameters.into_iter().flat_map(|parameter| users(hlo, parameter, depth + 1)).collect();
         if !inside.is_empty() {
             return inside;

@@ -126,10 +126,10 @@ const MOVEMENT: &[&str] = &[
     "tuple",
 ];
 
-/// The operations of one run of every instruction, in their order; `None` where they cannot be told.
+/// The operations of one run of every instruction, in their order; `None` where they are unknown.
 pub(super) fn flops(module: &Module) -> Vec<Option<u64>> {
     let mut instructions: Vec<Option<u64>> = Vec::with_capacity(module.instructions.len());
-    // Callees stand before their callers.
+    // Callees precede their callers.
     let mut computations: Vec<Option<u64>> = Vec::with_capacity(module.computations.len());
     for computation in &module.computations {
         for index in computation.instructions.clone() {

@@ -3,12 +3,14 @@
 //! A trace of compiled code names instructions (`dot.48`, `ynn_fusion.22`) that only the module explains. `module`
 //! keeps what the file says, `scope` and `places` read the framework's notation for a place in the model, `flops` counts,
 //! `frames` knows the user's source files, `parts` splits the time of an instruction, `whole` that of a whole module,
-//! `beside` places instructions that the compiler made up, and `flow` draws the data flow between those that ran.
+//! `beside` places instructions that the compiler made up, `flow` draws the data flow between those that ran, and `inside` that
+//! within a fusion of several layers.
 
 mod beside;
 mod flops;
 mod flow;
 mod frames;
+mod inside;
 mod module;
 mod parts;
 mod places;
@@ -32,16 +34,16 @@ pub(crate) struct HloModule {
     module: Module,
     /// The operations of one run of each instruction, where they can be counted.
     flops: Vec<Option<u64>>,
-    /// Where each instruction stands, found when the first is asked for: most modules of a trace never run.
+    /// The scope of each instruction, found when the first is asked for: most modules of a trace never run.
     places: OnceLock<Places>,
     /// Where the time of each instruction goes, found when it is first asked for.
-    parts: Vec<OnceLock<Vec<Part>>>,
+    parts: Vec<OnceLock<Vec<InstructionShare>>>,
     by_name: FxHashMap<Box<str>, usize>,
 }
 
 /// An operation of the model that an instruction works for, with its share of the instruction's time.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Part {
+pub(crate) struct InstructionShare {
     /// The operation. Its path ends with the framework's name for the operation (`dot_general`), or the opcode where
     /// there is none. Its type is the opcode (`dot`), for a fusion with the heaviest one inside (`fusion:dot`), for a
     /// custom call with what it calls (`custom-call:TopK`). Its name is that of the instruction.
@@ -70,7 +72,7 @@ impl HloModule {
     }
 
     /// Where the time of an instruction, of any computation, goes: at least one part.
-    pub(crate) fn parts(&self, instruction: &str) -> Option<&[Part]> {
+    pub(crate) fn parts(&self, instruction: &str) -> Option<&[InstructionShare]> {
         self.by_name.get(instruction).map(|index| self.parts_at(*index))
     }
 
@@ -101,7 +103,7 @@ impl HloModule {
         self.places.get_or_init(|| Places::of(&self.module))
     }
 
-    fn parts_at(&self, index: usize) -> &[Part] {
+    fn parts_at(&self, index: usize) -> &[InstructionShare] {
         self.parts[index].get_or_init(|| parts::parts(self, index))
     }
 }

@@ -1,4 +1,4 @@
-//! A compiled module as it stands in the file: computations, instructions, and who uses what.
+//! A compiled module as it is in the file: computations, instructions, and who uses what.
 //!
 //! XLA writes callees before callers and operands before users, and only such references are kept. So whatever the
 //! file claims, no instruction depends on itself and every walk ends.
@@ -80,7 +80,7 @@ struct Claims {
 }
 
 impl Module {
-    /// Reads an `xla.HloProto`; what stands before a damage is kept, and a message that claims more than there is not.
+    /// Reads an `xla.HloProto`; what precedes a damage is kept, and a message that claims more than there is not.
     pub(super) fn read(hlo_proto: &[u8]) -> Module {
         let mut module = Module::default();
         let mut computations = FxHashMap::default();

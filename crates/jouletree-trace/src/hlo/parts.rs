@@ -8,12 +8,12 @@ use std::borrow::Cow;
 
 use indexmap::IndexMap;
 use jouletree_model::{Op, Pass};
-use rustc_hash::FxBuildHasher;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::module::{Instruction, Module};
 use super::places::{is_free, runs};
-use super::scope::Place;
-use super::{HloModule, Part, beside};
+use super::scope::InstructionScope;
+use super::{HloModule, InstructionShare, beside};
 
 /// How many instructions inside another are looked at.
 const SEARCH: usize = 8192;
@@ -25,12 +25,12 @@ const DEPTH: usize = 8;
 #[derive(Debug)]
 struct Inner<'a> {
     opcode: &'a str,
-    place: Cow<'a, Place>,
+    place: Cow<'a, InstructionScope>,
     flops: u64,
 }
 
 /// The parts of one instruction, at least one.
-pub(super) fn parts(hlo: &HloModule, index: usize) -> Vec<Part> {
+pub(super) fn parts(hlo: &HloModule, index: usize) -> Vec<InstructionShare> {
     let instruction = &hlo.module.instructions[index];
     let own = hlo.places().own(index);
     let is_fusion = &*instruction.opcode == "fusion";
@@ -41,21 +41,21 @@ pub(super) fn parts(hlo: &HloModule, index: usize) -> Vec<Part> {
         Some(first) if inner.iter().all(|other| is_same_layer(&other.place, &first.place)) => {
             let heaviest = heaviest(&inner).unwrap_or(first);
             let place = own.filter(|own| is_same_layer(own, &first.place)).unwrap_or(&heaviest.place);
-            vec![Part { op: namer.op(place, heaviest.opcode, false), share: 1.0 }]
+            vec![InstructionShare { op: namer.op(place, heaviest.opcode, false), share: 1.0 }]
         }
         Some(_) => split(&inner, &namer),
         None => {
             let place = own.cloned().or_else(|| beside::place(hlo, index)).unwrap_or_else(|| nowhere(hlo.name()));
             // What a container runs is traced beside it: its own time is that of a loop or a call.
             let opcode = if instruction.is_container() { &instruction.opcode } else { opcode_inside(hlo, index) };
-            vec![Part { op: namer.op(&place, opcode, false), share: 1.0 }]
+            vec![InstructionShare { op: namer.op(&place, opcode, false), share: 1.0 }]
         }
     }
 }
 
 /// One part for every path and pass inside; what takes no operations beside others that do has no part. The last part
 /// is the one that the last instruction belongs to: it makes the result.
-fn split(inner: &[Inner<'_>], namer: &Namer<'_>) -> Vec<Part> {
+fn split(inner: &[Inner<'_>], namer: &Namer<'_>) -> Vec<InstructionShare> {
     let has_flops = inner.iter().any(|inner| inner.flops > 0);
     let weight = |inner: &Inner<'_>| if has_flops { inner.flops as f64 } else { 1.0 };
     let mut shares: IndexMap<(String, Pass), Share<'_>, FxBuildHasher> = IndexMap::default();
@@ -72,11 +72,28 @@ fn split(inner: &[Inner<'_>], namer: &Namer<'_>) -> Vec<Part> {
     let mut shares: Vec<Share<'_>> = shares.into_values().collect();
     shares.sort_by_key(|share| share.last);
     let total: f64 = shares.iter().map(|share| share.weight).sum();
-    let part = |share: &Share<'_>| Part {
+    let part = |share: &Share<'_>| InstructionShare {
         op: namer.op(&share.heaviest.place, share.heaviest.opcode, true),
         share: share.weight / total,
     };
     shares.iter().map(part).collect()
+}
+
+/// The part to which each instruction inside of a fusion belongs; those that belong to none pass on what they take.
+pub(super) fn part_of_each(hlo: &HloModule, index: usize, parts: &[InstructionShare]) -> FxHashMap<usize, usize> {
+    let namer = Namer { module: hlo.name(), instruction: &hlo.module.instructions[index] };
+    let mut found = FxHashMap::default();
+    each_inside(&hlo.module, index, |inner, instruction| {
+        let named = hlo.places().own(inner).map(Cow::Borrowed);
+        let unnamed = || beside::inside(hlo, inner).filter(|_| !is_free(instruction)).map(Cow::Owned);
+        let Some(place) = named.or_else(unnamed).filter(|_| !instruction.is_given()) else { return };
+        let path = namer.path(&place, &instruction.opcode);
+        let part = parts.iter().position(|part| *part.op.path == *path && part.op.pass == place.pass);
+        if let Some(part) = part {
+            found.insert(inner, part);
+        }
+    });
+    found
 }
 
 /// What the instructions at one place have together.
@@ -141,7 +158,7 @@ fn descend<'a>(
 
 /// The computations that are run as a part of an instruction. Each belongs to one, the first that calls it: so it is
 /// when XLA has made a program of a module, and no claim can make it otherwise.
-fn ran_by(module: &Module, index: usize) -> impl Iterator<Item = usize> {
+pub(super) fn ran_by(module: &Module, index: usize) -> impl Iterator<Item = usize> {
     let instruction = &module.instructions[index];
     let is_first = move |called: &usize| module.computations[*called].callers.first() == Some(&index);
     instruction.called.iter().copied().filter(move |called| runs(instruction) && is_first(called))
@@ -152,14 +169,14 @@ fn heaviest<'i, 'a>(inner: &'i [Inner<'a>]) -> Option<&'i Inner<'a>> {
     inner.iter().max_by_key(|inner| inner.flops)
 }
 
-fn is_same_layer(one: &Place, other: &Place) -> bool {
+fn is_same_layer(one: &InstructionScope, other: &InstructionScope) -> bool {
     one.scope == other.scope && one.pass == other.pass
 }
 
 /// The place of what the compiler made up for an unknown purpose.
-fn nowhere(module: &str) -> Place {
+fn nowhere(module: &str) -> InstructionScope {
     let scope = if module.is_empty() { "unnamed".to_owned() } else { format!("{module}/unnamed") };
-    Place { scope, primitive: String::new(), pass: Pass::Forward }
+    InstructionScope { scope, primitive: String::new(), pass: Pass::Forward }
 }
 
 /// Makes the operations of one instruction.
@@ -169,14 +186,14 @@ struct Namer<'a> {
 }
 
 impl Namer<'_> {
-    /// A path through the model; what stands outside of every layer stands under the module's name.
-    fn path(&self, place: &Place, opcode: &str) -> String {
+    /// A path through the model; what is outside of every layer is under the module's name.
+    fn path(&self, place: &InstructionScope, opcode: &str) -> String {
         let scope = if place.scope.is_empty() { self.module } else { &place.scope };
         let last = if place.primitive.is_empty() { opcode } else { &place.primitive };
         if scope.is_empty() { last.to_owned() } else { format!("{scope}/{last}") }
     }
 
-    fn op(&self, place: &Place, opcode: &str, approximate: bool) -> Op {
+    fn op(&self, place: &InstructionScope, opcode: &str, approximate: bool) -> Op {
         let own: &str = &self.instruction.opcode;
         let op_type = match own {
             "custom-call" if !self.instruction.target.is_empty() => format!("{own}:{}", self.instruction.target),

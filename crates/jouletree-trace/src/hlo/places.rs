@@ -1,10 +1,10 @@
-//! What the names in a module tell about where its instructions stand.
+//! The places of a module's instructions, by the names in it.
 
 use jouletree_model::Pass;
 
 use super::frames;
 use super::module::{Instruction, Module};
-use super::scope::{Place, place};
+use super::scope::{InstructionScope, place};
 
 /// Opcodes that take no time within a fusion: they only change how elements are numbered.
 const FREE: &[&str] = &["bitcast", "broadcast", "constant", "get-tuple-element", "iota", "parameter", "tuple"];
@@ -16,13 +16,13 @@ const RUNS: &[&str] = &["async-start", "call", "conditional", "custom-call", "fu
 /// The layer of updates of parameters that are in no scope.
 const OPTIMIZER: &str = "optimizer";
 
-/// The places of all instructions, as far as names tell.
+/// The places of all instructions, as far as names say.
 #[derive(Debug)]
 pub(super) struct Places {
     /// By their own names.
-    own: Vec<Option<Place>>,
+    own: Vec<Option<InstructionScope>>,
     /// By a name inside: the last one, nearest to the result.
-    inside: Vec<Option<Place>>,
+    inside: Vec<Option<InstructionScope>>,
 }
 
 impl Places {
@@ -36,9 +36,9 @@ impl Places {
             let is_update = place.pass == Pass::Forward && frames::is_optimizer(module.file(instruction));
             Some(if is_update { update(place) } else { place })
         };
-        let own: Vec<Option<Place>> = module.instructions.iter().map(named).collect();
+        let own: Vec<Option<InstructionScope>> = module.instructions.iter().map(named).collect();
         let mut places = Places { own, inside: Vec::with_capacity(module.computations.len()) };
-        // Callees stand before their callers.
+        // Callees precede their callers.
         for computation in 0..module.computations.len() {
             let mut found = None;
             for (index, instruction) in module.inside(computation) {
@@ -52,13 +52,13 @@ impl Places {
         places
     }
 
-    /// The place that an instruction's own name tells.
-    pub(super) fn own(&self, index: usize) -> Option<&Place> {
+    /// The place that an instruction's own name says.
+    pub(super) fn own(&self, index: usize) -> Option<&InstructionScope> {
         self.own[index].as_ref()
     }
 
-    /// The place that an instruction's own name tells, or a name inside it.
-    pub(super) fn get(&self, module: &Module, index: usize) -> Option<&Place> {
+    /// The place that an instruction's own name says, or a name inside it.
+    pub(super) fn get(&self, module: &Module, index: usize) -> Option<&InstructionScope> {
         let instruction = &module.instructions[index];
         let inside = |called: &usize| self.inside.get(*called)?.as_ref();
         self.own(index)
@@ -67,9 +67,9 @@ impl Places {
 }
 
 /// The place of what a library of optimizers wrote; its scopes say nothing of passes.
-fn update(place: Place) -> Place {
+fn update(place: InstructionScope) -> InstructionScope {
     let scope = if place.scope.is_empty() { OPTIMIZER.to_owned() } else { place.scope };
-    Place { scope, pass: Pass::Optimizer, ..place }
+    InstructionScope { scope, pass: Pass::Optimizer, ..place }
 }
 
 /// Whether an instruction takes no time within a fusion.

@@ -1,7 +1,7 @@
 //! The place of an instruction in the user's program, from its `op_name`.
 //!
 //! JAX writes the stack of scopes and transformations: `jit(step)/transpose(jvp(bert))/encoder/layer_0/ffn/mul`. Of
-//! this the layers are kept (`bert/encoder/layer_0/ffn`), then the primitive (`mul`), and the transposition tells the
+//! this the layers are kept (`bert/encoder/layer_0/ffn`), then the primitive (`mul`), and the transposition shows the
 //! backward pass. What only says how the program is run is dropped: the function that was compiled, `while/body`,
 //! `checkpoint`, `remat`, `vmap` and the like. A function that is compiled within another is kept as a layer where
 //! its name is meant for readers (`jit(softmax)`, `jit(gelu)`) and dropped where it is private (`jit(_where)`).
@@ -38,7 +38,7 @@ const WRAPPERS: &[&str] = &[
 /// Wrappers around the name of a function, not of a scope.
 const FUNCTIONS: &[&str] = &["jit", "pjit", "pmap", "xla_call"];
 
-/// Parts of a name that tell how a piece of a program is run, not what it is.
+/// Parts of a name that say how a piece of a program is run, not what it is.
 const STRUCTURE: &[&str] = &[
     "checkpoint",
     "closed_call",
@@ -89,26 +89,26 @@ const OPTIMIZERS: &[&str] = &[
 /// How TensorFlow calls functions.
 const CALLS: &[&str] = &["PartitionedCall", "StatefulPartitionedCall", "XlaLaunch"];
 
-/// Where an instruction stands.
+/// The layers, primitive and pass of an instruction.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Place {
-    /// The layers around it, parted by `/`; empty outside of every layer.
+pub(super) struct InstructionScope {
+    /// The layers around it, separated by `/`; empty outside of every layer.
     pub(super) scope: String,
     /// What the framework calls the operation; empty if the name ends with a scope.
     pub(super) primitive: String,
     pub(super) pass: Pass,
 }
 
-/// The place that an `op_name` tells; `None` if it tells none, as the name of an argument does.
+/// The place that an `op_name` says; `None` if it says none, as the name of an argument does.
 ///
 /// Where the compiler has merged instructions it joins their names by `;`: the place is then in the layer they share.
-pub(super) fn place(op_name: &str) -> Option<Place> {
+pub(super) fn place(op_name: &str) -> Option<InstructionScope> {
     let mut places = op_name.split(';').filter_map(single_place);
     let first = places.next()?;
-    let rest: Vec<Place> = places.collect();
+    let rest: Vec<InstructionScope> = places.collect();
     let scopes: Vec<&str> = std::iter::once(&first).chain(&rest).map(|place| place.scope.as_str()).collect();
     let scope = shared_scope(&scopes).to_owned();
-    Some(Place { scope, ..first })
+    Some(InstructionScope { scope, ..first })
 }
 
 /// The innermost layer that holds all of `scopes`, or the first of them where they share none.
@@ -119,7 +119,7 @@ fn shared_scope<'a>(scopes: &[&'a str]) -> &'a str {
     }
 }
 
-fn single_place(op_name: &str) -> Option<Place> {
+fn single_place(op_name: &str) -> Option<InstructionScope> {
     let parts = split(op_name);
     if parts.len() < 2 {
         return None;
@@ -131,7 +131,7 @@ fn single_place(op_name: &str) -> Option<Place> {
     }
 }
 
-fn jax_place(parts: &[&str]) -> Place {
+fn jax_place(parts: &[&str]) -> InstructionScope {
     let parts: Vec<Unwrapped<'_>> = parts.iter().map(|part| Unwrapped::of(part)).collect();
     let name = |index: Option<usize>| parts.get(index?).map(|part| part.name);
     let mut scopes: Vec<&str> = Vec::new();
@@ -140,7 +140,7 @@ fn jax_place(parts: &[&str]) -> Place {
     let mut transposed: Option<(&str, usize)> = None;
     for (index, part) in parts.iter().enumerate() {
         match transposed {
-            // Within recomputation the whole stack of the forward pass stands a second time.
+            // Within recomputation the whole stack of the forward pass is there a second time.
             Some((name, before)) if part.is_forward && part.name == name => scopes.truncate(before),
             None if part.is_transposed => transposed = Some((part.name, scopes.len())),
             _ => {}
@@ -164,7 +164,7 @@ fn jax_place(parts: &[&str]) -> Place {
     } else {
         Pass::Forward
     };
-    Place { scope: scopes.join("/"), primitive: primitive.to_owned(), pass }
+    InstructionScope { scope: scopes.join("/"), primitive: primitive.to_owned(), pass }
 }
 
 /// A part of a name without the transformations around it.
@@ -197,7 +197,7 @@ impl Unwrapped<'_> {
     }
 }
 
-fn tensorflow_place(op_name: &str) -> Option<Place> {
+fn tensorflow_place(op_name: &str) -> Option<InstructionScope> {
     let called: Vec<&str> = op_name.split('/').filter(|part| !CALLS.contains(&without_number(part))).collect();
     let called = called.join("/");
     let name = before_grappler(&called);
@@ -205,7 +205,11 @@ fn tensorflow_place(op_name: &str) -> Option<Place> {
         Gradient::Of(path) => (path, Pass::Backward),
         Gradient::Unknown => {
             let last = name.rsplit('/').next().unwrap_or_default();
-            return Some(Place { scope: String::new(), primitive: last.to_owned(), pass: Pass::Backward });
+            return Some(InstructionScope {
+                scope: String::new(),
+                primitive: last.to_owned(),
+                pass: Pass::Backward,
+            });
         }
         Gradient::No => {
             let is_update = is_optimizer(name.split('/').next().unwrap_or_default());
@@ -213,14 +217,14 @@ fn tensorflow_place(op_name: &str) -> Option<Place> {
         }
     };
     let (scope, primitive) = path.rsplit_once('/').unwrap_or(("", &path));
-    (!path.is_empty()).then(|| Place { scope: scope.to_owned(), primitive: primitive.to_owned(), pass })
+    (!path.is_empty()).then(|| InstructionScope { scope: scope.to_owned(), primitive: primitive.to_owned(), pass })
 }
 
 fn is_optimizer(scope: &str) -> bool {
     OPTIMIZERS.contains(&without_number(scope).to_ascii_lowercase().as_str())
 }
 
-/// The transformation and what it stands around: `jvp` and `bert` of `jvp(bert)`.
+/// The transformation and what it surrounds: `jvp` and `bert` of `jvp(bert)`.
 fn unwrap(part: &str) -> Option<(&str, &str)> {
     let (wrapper, inner) = part.strip_suffix(')')?.split_once('(')?;
     WRAPPERS.contains(&wrapper).then_some((wrapper, inner))
@@ -236,7 +240,7 @@ fn is_structure(part: &str, neighbours: [Option<&str>; 2]) -> bool {
     part.is_empty() || STRUCTURE.contains(&part) || is_branch(part) || (is_loop(part) && beside_a_loop())
 }
 
-/// The parts of a name between those `/` that stand in no parentheses.
+/// The parts of a name between those `/` that are in no parentheses.
 fn split(name: &str) -> Vec<&str> {
     let mut depth = 0_usize;
     let outside = name.split(|letter: char| {
@@ -344,7 +348,7 @@ mod tests {
             ("jit(f)/jvp(bert/add", "", "jvp(bert/add", Forward),
             ("jit(f))/a/add", "a", "add", Forward),
         ] {
-            let wanted = Place { scope: scope.to_owned(), primitive: primitive.to_owned(), pass };
+            let wanted = InstructionScope { scope: scope.to_owned(), primitive: primitive.to_owned(), pass };
             assert_eq!(place(op_name), Some(wanted), "{op_name}");
         }
     }

@@ -67,9 +67,9 @@ fn element_name(element: u64) -> Option<&'static str> {
     })
 }
 
-/// How many bytes a tensor takes; `None` when that cannot be told. Elements smaller than a byte are packed.
+/// How many bytes a tensor takes; `None` when that is unknown. Elements smaller than a byte are packed.
 pub(super) fn bytes(tensor: &TensorShape) -> Option<u64> {
-    // The width stands in the name, after the letters for the kind.
+    // The width is in the name, after the letters for the kind.
     let width = tensor.element.trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
     let digits = width.bytes().take_while(u8::is_ascii_digit).count();
     let bits = if &*tensor.element == "pred" { 8 } else { width[..digits].parse().ok()? };

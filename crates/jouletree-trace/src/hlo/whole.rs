@@ -8,12 +8,12 @@ use indexmap::IndexMap;
 use jouletree_model::{Op, Pass};
 use rustc_hash::FxBuildHasher;
 
-use super::{HloModule, Part};
+use super::{HloModule, InstructionShare};
 
 impl HloModule {
     /// The operations of the module's program, each with its share of a run; none where no instruction can be counted.
-    pub(crate) fn whole(&self) -> Vec<Part> {
-        // Callees stand before callers: the program itself is the last computation.
+    pub(crate) fn whole(&self) -> Vec<InstructionShare> {
+        // Callees precede callers: the program itself is the last computation.
         let Some(program) = self.module.computations.last() else { return Vec::new() };
         let mut weights: IndexMap<(Box<str>, Pass), (Op, f64), FxBuildHasher> = IndexMap::default();
         for index in program.instructions.clone() {
@@ -25,6 +25,6 @@ impl HloModule {
             }
         }
         let total: f64 = weights.values().map(|(_, weight)| weight).sum();
-        weights.into_values().map(|(op, weight)| Part { op, share: weight / total }).collect()
+        weights.into_values().map(|(op, weight)| InstructionShare { op, share: weight / total }).collect()
     }
 }

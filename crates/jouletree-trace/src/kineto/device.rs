@@ -8,13 +8,13 @@ use rustc_hash::FxHashMap;
 
 use jouletree_model::{Device, DeviceClass, Event, Lane, Pass, Trace, Warning};
 
-use super::record::{GpuEvent, GpuSort, Recording};
+use super::contents::{GpuEvent, GpuSort, KinetoContents};
 use super::scopes::{Detail, EVALUATE, Scope, Scopes};
 use super::walk::{Launch, Steps};
 
 /// Puts the lanes of the GPUs into `trace`, one for each stream.
 pub(super) fn lanes_of(
-    recording: &Recording,
+    recording: &KinetoContents,
     launches: &FxHashMap<i64, Launch>,
     mut scopes: Scopes,
     steps: &Steps,
@@ -67,7 +67,7 @@ pub(super) fn lanes_of(
     }
 }
 
-fn is_collective(recording: &Recording, event: &GpuEvent) -> bool {
+fn is_collective(recording: &KinetoContents, event: &GpuEvent) -> bool {
     let name = recording.names.get(event.name);
     ["nccl", "rccl"].iter().any(|library| name.starts_with(library))
 }

@@ -1,10 +1,10 @@
 //! PyTorch Kineto traces, from the categories of 2021 to today's.
 //!
-//! `record` keeps what the file says, `walk` goes through the host's threads in time order and finds for every event
+//! `contents` keeps what the file says, `walk` goes through the host's threads in time order and finds for every event
 //! its module, its pass and its step, `device` joins kernels to what launched them.
 
+pub(crate) mod contents;
 mod device;
-pub(crate) mod record;
 mod scopes;
 mod walk;
 
@@ -21,7 +21,7 @@ use crate::input::Progress;
 use crate::options::ReadOptions;
 use crate::source::Source;
 
-use record::Recording;
+use contents::KinetoContents;
 pub(crate) use scopes::{module_path, short_kernel_name};
 
 pub(crate) const FORMAT: Format = Format { name: "pytorch-kineto", recognises, read, is_fallback: false };
@@ -46,7 +46,7 @@ fn recognises(head: &Head) -> bool {
 
 fn read(source: &Source, options: &ReadOptions, progress: &Progress) -> Result<Trace, TraceError> {
     let mut input = source.open(progress)?;
-    let mut recording = Recording::new(source.name(), options.census);
+    let mut recording = KinetoContents::new(source.name(), options.census);
     let ending = read_chrome(&mut input, &mut recording);
     recording.warnings.extend(ending_warning(source.name(), &ending, recording.events));
     if recording.host.is_empty() && recording.gpu.is_empty() {

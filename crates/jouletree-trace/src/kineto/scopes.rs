@@ -21,7 +21,7 @@ pub(super) struct Scopes {
     ops: FxHashMap<(Scope, u32, Detail, Pass), OpId>,
 }
 
-/// What tells operations of one scope and name apart.
+/// What distinguishes operations of one scope and name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Detail {
     /// The operation itself, on the host.

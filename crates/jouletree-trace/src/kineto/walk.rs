@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use jouletree_model::{Device, DeviceClass, Event, Lane, Nanos, OpTable, Pass, Step, Trace};
 
-use super::record::{HostEvent, HostSort, Recording};
+use super::contents::{HostEvent, HostSort, KinetoContents};
 use super::scopes::{Detail, EVALUATE, Scope, Scopes, module_path};
 
 /// Libraries of collective communication, as their annotations begin.
@@ -44,7 +44,7 @@ pub(super) struct Launch {
 }
 
 /// Puts the lanes and operations of a recording into `trace`.
-pub(super) fn lanes_of(mut recording: Recording, trace: &mut Trace) {
+pub(super) fn lanes_of(mut recording: KinetoContents, trace: &mut Trace) {
     recording.host.sort_by_key(|event| (event.start, Reverse(event.end), event.order));
     let mut walk = Walk::new(&recording);
     let mut lanes: Vec<Vec<Event>> = vec![Vec::new(); recording.threads.len()];
@@ -68,7 +68,7 @@ pub(super) fn lanes_of(mut recording: Recording, trace: &mut Trace) {
 }
 
 struct Walk<'a> {
-    recording: &'a Recording,
+    recording: &'a KinetoContents,
     scopes: Scopes,
     stacks: Vec<Vec<Frame>>,
     /// The scope of the last forward operation of each thread with each sequence number.
@@ -111,7 +111,7 @@ enum Meaning {
 }
 
 impl<'a> Walk<'a> {
-    fn new(recording: &'a Recording) -> Walk<'a> {
+    fn new(recording: &'a KinetoContents) -> Walk<'a> {
         Walk {
             recording,
             scopes: Scopes::new(),
@@ -200,7 +200,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A backward node stands where its forward operation does.
+    /// A backward node is where its forward operation is.
     fn backward(&mut self, event: &HostEvent, same: Frame) -> Frame {
         let known = event.sequence().and_then(|sequence| {
             let thread = self.forward_threads.get(&event.forward_thread);
@@ -275,9 +275,9 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Which thread the profiler means by each forward thread's number, told by the flows from forward to backward
+/// Which thread the profiler means by each forward thread's number, found by the flows from forward to backward
 /// operations. Empty when there is but one candidate, for then sequence numbers are enough.
-fn forward_threads(recording: &Recording) -> FxHashMap<u16, u32> {
+fn forward_threads(recording: &KinetoContents) -> FxHashMap<u16, u32> {
     let numbered = || recording.host.iter().filter(|event| event.sequence().is_some());
     let mut candidates = numbered().filter(|event| event.forward_thread == 0).map(|event| event.thread);
     let first = candidates.next();

@@ -1,6 +1,6 @@
-//! Model files: what a trace does not tell about the model that ran, as a [`ModelTree`].
+//! Model files: what a trace lacks about the model that ran, as a [`ModelTree`].
 //!
-//! As with traces, the kind of a file is told by its content: a model tree or a graph in JSON, an ONNX model, a
+//! As with traces, the kind of a file is recognised by its content: a model tree or a graph in JSON, an ONNX model, a
 //! TensorFlow graph; plain or gzip. Unlike a trace, a model that is cut short is of no use and is refused.
 
 mod json;
@@ -21,7 +21,7 @@ pub fn read_model(path: &Path) -> Result<ModelTree, TraceError> {
     read(&Source::file(path))
 }
 
-/// Reads a model file that is in memory; `name` stands for its file in messages.
+/// Reads a model file that is in memory; `name` replaces the file's name in messages.
 pub fn read_model_bytes(name: &str, bytes: &[u8]) -> Result<ModelTree, TraceError> {
     read(&Source::memory(name, bytes))
 }

@@ -47,7 +47,7 @@ struct Graph {
     /// The type of each operation, both as numbers of `names`.
     types: IndexMap<u32, u32>,
     inputs: FxHashMap<u32, Vec<u32>>,
-    /// The tensors that each operation makes, where the file tells.
+    /// The tensors that each operation makes, where the file has them.
     outputs: FxHashMap<u32, Vec<TensorShape>>,
 }
 
@@ -128,7 +128,7 @@ impl Graph {
     }
 }
 
-/// Takes the shapes of the outputs, or the type of their elements, from an attribute if it is the one that tells.
+/// Takes the shapes of the outputs, or the type of their elements, from an attribute if it is the one that has it.
 fn attribute(entry: Fields<'_>, shapes: &mut Vec<Vec<i64>>, element: &mut &'static str) {
     let (mut key, mut content) = (&b""[..], Fields::new(&[]));
     for (field, value) in entry {

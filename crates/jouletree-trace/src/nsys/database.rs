@@ -90,7 +90,7 @@ impl Database {
     }
 
     /// Hands out the rows of a table with these columns; a column that is not there is empty, a table that is not
-    /// there has no rows. What it gives tells that the table is damaged.
+    /// there has no rows. What it returns says that the table is damaged.
     pub(super) fn each(&self, table: &str, columns: &[&str], mut take: impl FnMut(Row<'_>)) -> Option<Warning> {
         let known = self.tables.get(table)?;
         let selected: Vec<String> = columns
@@ -107,7 +107,7 @@ impl Database {
                 let text = row.text_length(columns.len());
                 let left = (self.rows_left.get().checked_sub(1), self.text_left.get().checked_sub(text));
                 let (Some(rows_left), Some(text_left)) = left else {
-                    return Err("there is more in it than the file has room for".to_owned());
+                    return Err("there is more in it than fits into the file".to_owned());
                 };
                 self.rows_left.set(rows_left);
                 self.text_left.set(text_left);

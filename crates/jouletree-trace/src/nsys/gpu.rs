@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use super::record::{GRAPHS, PROCESS, Reader, index, pid};
-use crate::kineto::record::{GpuEvent, GpuSort};
+use super::tables::{GRAPHS, PROCESS, Reader, index, pid};
+use crate::kineto::contents::{GpuEvent, GpuSort};
 
 /// The kinds of copies by their numbers in CUPTI.
 const COPIES: [&str; 11] = ["", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP"];

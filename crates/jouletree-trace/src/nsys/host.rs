@@ -5,9 +5,9 @@ use std::cmp::Reverse;
 use jouletree_model::{Marker, Nanos};
 
 use super::names::{RangeName, RangeSort};
-use super::record::{PROCESS, Reader, link};
+use super::tables::{PROCESS, Reader, link};
 use crate::kineto::EVALUATE;
-use crate::kineto::record::{HostEvent, HostSort, Recording, UNLINKED};
+use crate::kineto::contents::{HostEvent, HostSort, KinetoContents, UNLINKED};
 use crate::time_base::wall_in_name;
 
 /// The types of NVTX events.
@@ -122,7 +122,7 @@ impl Reader<'_> {
 
     /// PyTorch numbers the backward node but not its evaluation by autograd, which is around it.
     pub(super) fn number_evaluations(&mut self) {
-        let Recording { host, names, .. } = &mut *self.recording;
+        let KinetoContents { host, names, .. } = &mut *self.recording;
         let is_evaluation = |event: &HostEvent| {
             event.sort == HostSort::Operator
                 && event.link == UNLINKED

@@ -1,8 +1,8 @@
 //! Databases of Nsight Systems, as `nsys export --type sqlite` writes them.
 //!
-//! They tell what a Kineto trace tells in other words: ranges (NVTX) and calls of the CUDA runtime on the host's
+//! They hold what a Kineto trace holds in another form: ranges (NVTX) and calls of the CUDA runtime on the host's
 //! threads, kernels and copies on GPUs, joined by correlation. `database` hands out rows whatever state the file is
-//! in, `names` reads the names of ranges; `record`, with `gpu` and `host`, puts everything into the recording that the
+//! in, `names` reads the names of ranges; `tables`, with `gpu` and `host`, puts everything into the recording that the
 //! Kineto reader draws its conclusions from.
 //!
 //! Written from NVIDIA's description of the schema and tested with databases made after it.
@@ -20,7 +20,7 @@ mod names;
 #[cfg(feature = "nsys")]
 mod reading;
 #[cfg(feature = "nsys")]
-mod record;
+mod tables;
 
 use crate::Format;
 use crate::head::Head;

@@ -14,7 +14,7 @@ pub(super) struct RangeName<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RangeSort {
-    /// A module, or any range somebody marked.
+    /// A module, or any range that was marked.
     Annotation,
     /// An operator of the framework.
     Operator,

@@ -3,10 +3,10 @@
 use jouletree_model::Trace;
 
 use super::database::Database;
-use super::record::Reader;
+use super::tables::Reader;
 use crate::error::TraceError;
 use crate::input::Progress;
-use crate::kineto::record::Recording;
+use crate::kineto::contents::KinetoContents;
 use crate::options::ReadOptions;
 use crate::source::Source;
 use crate::unrecognised;
@@ -19,7 +19,7 @@ pub(super) fn read(source: &Source, options: &ReadOptions, progress: &Progress) 
             format!("it is an SQLite database with the tables [{tables}], not an export of Nsight Systems");
         return Err(unrecognised(source, found));
     }
-    let mut recording = Recording::new(source.name(), options.census);
+    let mut recording = KinetoContents::new(source.name(), options.census);
     recording.warnings.extend(cut);
     Reader::new(&database, &mut recording).read();
     let is_empty = recording.host.is_empty() && recording.gpu.is_empty();

@@ -19,7 +19,7 @@ pub(super) struct ProfileArgs<'a> {
     pub(super) stream: &'a [u8],
     /// The bytes that the operation makes.
     pub(super) output_size: Option<i64>,
-    /// Lists of shapes as they stand in the text: `[{"float":[8,64]}]`.
+    /// Lists of shapes as they are in the text: `[{"float":[8,64]}]`.
     pub(super) inputs: &'a [u8],
     pub(super) outputs: &'a [u8],
 }

@@ -1,6 +1,6 @@
 //! Families of operations: by which of the nodes that a fused operation replaces its place is known.
 
-/// The nodes that tell where a fused operation belongs.
+/// The nodes that show where a fused operation belongs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Family<'a> {
     types: Types<'a>,
@@ -19,13 +19,13 @@ enum Types<'a> {
 pub(super) enum Extent {
     /// One, and its place is that node's.
     Node,
-    /// Everything in the layer of the node that tells its place.
+    /// Everything in the layer of the node that shows its place.
     Layer,
-    /// Everything in the layer that the nodes share which tell its place.
+    /// Everything in the layer that the nodes share which show its place.
     Layers,
 }
 
-/// What the type of an operation contains, and which nodes then tell its place. The most specific stands first.
+/// What the type of an operation contains, and which nodes then show its place. The most specific is first.
 const FAMILIES: [(&str, &[&str], Extent); 14] = [
     ("EmbedLayerNorm", &["Gather"], Extent::Layers),
     ("LayerNorm", NORM, Extent::Layer),
@@ -46,7 +46,7 @@ const FAMILIES: [(&str, &[&str], Extent); 14] = [
 const NORM: &[&str] = &["LayerNormalization", "SimplifiedLayerNormalization", "RMSNormalization", "ReduceMean"];
 
 impl<'a> Family<'a> {
-    /// The family of a type; an operation that is in none stands for a node of its own type.
+    /// The family of a type; an operation that is in none represents a node of its own type.
     pub(super) fn of(op_type: &'a str) -> Family<'a> {
         let known = FAMILIES.iter().find(|(part, _, _)| op_type.contains(part));
         known.map_or(Family { types: Types::Itself(op_type), extent: Extent::Node }, |(_, types, extent)| Family {
@@ -55,7 +55,7 @@ impl<'a> Family<'a> {
         })
     }
 
-    /// Whether a node of this type tells its place.
+    /// Whether a node of this type shows its place.
     pub(super) fn holds(&self, op_type: &str) -> bool {
         match self.types {
             Types::Listed(types) => types.contains(&op_type),

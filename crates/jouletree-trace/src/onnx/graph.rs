@@ -64,7 +64,7 @@ impl<'a> Graph<'a> {
         graph
     }
 
-    /// The layer of a node whose name does not tell it: what its consumers share, or what made its inputs.
+    /// The layer of a node whose name lacks it: what its consumers share, or what made its inputs.
     fn layer_around(&self, node: usize) -> &str {
         let layers = |nodes: &'_ [usize]| {
             let layers = nodes.iter().map(|node| layer(&self.nodes[*node].path)).filter(|layer| !layer.is_empty());
@@ -81,7 +81,7 @@ impl<'a> Graph<'a> {
     }
 
     /// For every node the places in the order of execution at which it can have run, as part of an operation with
-    /// another name: after everything it needs and before everything that needs it. `ran` tells for each node the
+    /// another name: after everything it needs and before everything that needs it. `ran` says for each node the
     /// place of the operation that bears its name.
     pub(super) fn windows(&self, ran: &[Option<usize>]) -> Vec<Range<usize>> {
         let mut windows = vec![0..usize::MAX; self.nodes.len()];
@@ -115,7 +115,7 @@ impl<'a> Graph<'a> {
         order
     }
 
-    /// The data flow between operations that ran. `owner` tells for each node the operation that computed it;
+    /// The data flow between operations that ran. `owner` says for each node the operation that computed it;
     /// nodes that have none are passed through.
     pub(super) fn flow(&self, owner: &[Option<usize>]) -> Vec<(usize, usize)> {
         let owner_of = |node: usize| owner.get(node).copied().flatten();

@@ -1,15 +1,15 @@
 //! ONNX Runtime profiles, as `SessionOptions.enable_profiling` writes them.
 //!
-//! `record` keeps what the file says; `names` finds the path in an operation's name; `place` finds the layer of those
+//! `contents` keeps what the file says; `names` finds the path in an operation's name; `place` finds the layer of those
 //! whose names have lost it, with the help of the model's graph (`graph`) where the model is given and of what fused
 //! operations are made of (`families`).
 
 mod args;
+mod contents;
 mod families;
 mod graph;
 mod names;
 mod place;
-mod record;
 mod runs;
 mod trace;
 
@@ -24,8 +24,8 @@ use crate::options::ReadOptions;
 use crate::sidecar::Sidecar;
 use crate::source::Source;
 
+use contents::OnnxContents;
 pub(crate) use names::path_of_name;
-use record::Recording;
 
 pub(crate) const FORMAT: Format = Format { name: "onnxruntime", recognises, read, is_fallback: false };
 
@@ -41,7 +41,7 @@ fn recognises(head: &Head) -> bool {
 
 fn read(source: &Source, options: &ReadOptions, progress: &Progress) -> Result<Trace, TraceError> {
     let mut input = source.open(progress)?;
-    let mut recording = Recording::new(source.name(), options.census);
+    let mut recording = OnnxContents::new(source.name(), options.census);
     let ending = read_chrome(&mut input, &mut recording);
     recording.warnings.extend(ending_warning(source.name(), &ending, recording.read));
     // The search for the time base reports what is wrong with it.

@@ -11,14 +11,14 @@ const PREFIXES: [&str; 3] = ["fused ", "InsertedPrecisionFreeCast_", "InsertedCa
 /// What they put after it.
 const SUFFIXES: [&str; 5] = ["_new_reshape", "_nchwc", "_nhwc", "_quant", "_output_0"];
 
-/// The path in the name of a node, its parts parted by single slashes: `/encoder/layer.0/MatMul` is
+/// The path in the name of a node, its parts separated by single slashes: `/encoder/layer.0/MatMul` is
 /// `encoder/layer.0/MatMul`.
 pub(crate) fn path_of_name(name: &str) -> String {
     let parts: Vec<&str> = name.split('/').filter(|part| !part.is_empty()).collect();
     parts.join("/")
 }
 
-/// Whether a name tells where in the model its node stands: it has a path, or stands at its top (`/Add`).
+/// Whether a name says where in the model its node is: it has a path, or is at its top (`/Add`).
 pub(super) fn tells_place(name: &str) -> bool {
     without_prefix(name).contains('/')
 }
@@ -74,7 +74,7 @@ fn without_prefix(mut name: &str) -> &str {
     name
 }
 
-/// Which neighbour a node serves that the optimizers put in, where its name tells.
+/// Which neighbour a node serves that the optimizers put in, where its name says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Serves {
     /// It prepares the input of the next.
@@ -94,7 +94,7 @@ pub(super) fn serves(name: &str) -> Option<Serves> {
     }
 }
 
-/// The layer that a path stands in.
+/// The layer of a path.
 pub(super) fn layer(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(layer, _)| layer)
 }

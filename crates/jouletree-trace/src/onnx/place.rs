@@ -1,7 +1,7 @@
 //! The place of every operation in the model.
 //!
-//! Most names still tell it. A fused operation that has lost its path stands for nodes of the model that did not run
-//! under their own names; the graph tells between which operations such nodes must have run, and so which they are.
+//! Most names still have it. A fused operation that has lost its path replaces nodes of the model that did not run
+//! under their own names; the graph shows between which operations such nodes must have run, and so which they are.
 //! Without the model the neighbours in the order of execution have to do.
 
 use std::ops::Range;
@@ -21,7 +21,7 @@ pub(super) struct Executed {
     pub(super) op_type: String,
 }
 
-/// Where the operations that ran stand.
+/// The places of the operations that ran.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     /// The path of each.
@@ -94,14 +94,14 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The path of the operation at `place` if some of the `possible` nodes tell it; they are then its own.
+    /// The path of the operation at `place` if some of the `possible` nodes show it; they are then its own.
     fn replaced(&mut self, place: usize, possible: &[usize], windows: &[Range<usize>]) -> Option<String> {
         let op = &self.executed[place];
         let family = Family::of(&op.op_type);
         let nodes = &self.graph.nodes;
-        let telling = || possible.iter().copied().filter(|node| family.holds(nodes[*node].op_type));
-        let same_type = telling().find(|node| nodes[*node].op_type == op.op_type);
-        let first = same_type.or_else(|| telling().next())?;
+        let candidates = || possible.iter().copied().filter(|node| family.holds(nodes[*node].op_type));
+        let same_type = candidates().find(|node| nodes[*node].op_type == op.op_type);
+        let first = same_type.or_else(|| candidates().next())?;
         let mut home = layer(&nodes[first].path);
         match family.extent {
             Extent::Node => {
@@ -109,7 +109,7 @@ impl<'a> Search<'a> {
                 return Some(nodes[first].path.clone());
             }
             Extent::Layer => {}
-            Extent::Layers => home = telling().map(|node| layer(&nodes[node].path)).fold(home, shared_layer),
+            Extent::Layers => home = candidates().map(|node| layer(&nodes[node].path)).fold(home, shared_layer),
         }
         if home.is_empty() {
             return None;

@@ -12,17 +12,17 @@ use crate::options::ReadOptions;
 use crate::source::Source;
 use crate::time_base::find_time_base;
 
+use super::contents::{EventDevice, OnnxContents};
 use super::graph::Graph;
 use super::names::layer;
 use super::place::{Executed, Places, places};
-use super::record::{Place, Recording};
 use super::runs::Runs;
 
-/// What kernels are gathered under of which nobody knows what launched them.
+/// The name under which kernels are gathered whose launching operation is unknown.
 const UNLAUNCHED: &str = "unlaunched";
 
 /// Draws the conclusions from a recording.
-pub(super) fn trace_of(mut recording: Recording, source: &Source, options: &ReadOptions) -> Trace {
+pub(super) fn trace_of(mut recording: OnnxContents, source: &Source, options: &ReadOptions) -> Trace {
     let mut warnings = std::mem::take(&mut recording.warnings);
     warnings.extend(recording.rejects.warnings(&recording.file));
     let time_base = find_time_base(source, options, None, &mut [], &mut warnings);
@@ -41,16 +41,21 @@ pub(super) fn trace_of(mut recording: Recording, source: &Source, options: &Read
     trace
 }
 
-fn device(place: Place) -> Device {
-    // A profile does not tell one GPU from another.
+fn device(place: EventDevice) -> Device {
+    // A profile does not distinguish GPUs.
     match place {
-        Place::Host => Device::new(DeviceClass::Cpu, 0),
-        Place::Gpu => Device::new(DeviceClass::Gpu, 0),
+        EventDevice::Host => Device::new(DeviceClass::Cpu, 0),
+        EventDevice::Gpu => Device::new(DeviceClass::Gpu, 0),
     }
 }
 
 /// Puts the operations, at their places in the model, into `trace`; they come back by their number in the recording.
-fn intern_ops(recording: &Recording, runs: &Runs, options: &ReadOptions, trace: &mut Trace) -> Vec<Option<OpId>> {
+fn intern_ops(
+    recording: &OnnxContents,
+    runs: &Runs,
+    options: &ReadOptions,
+    trace: &mut Trace,
+) -> Vec<Option<OpId>> {
     let order = execution_order(recording, runs);
     let name = |number: u32| recording.names.get(number).into_owned();
     let executed: Vec<Executed> = order
@@ -82,7 +87,7 @@ fn intern_ops(recording: &Recording, runs: &Runs, options: &ReadOptions, trace: 
 }
 
 /// What the model knows about the nodes that each operation computes. Its parameters are those of all of them; the work
-/// can be told only if there is but one, of its own type.
+/// is known only if there is but one, of its own type.
 fn known_by_model(graph: &Graph<'_>, owners: &[Option<usize>], executed: &[Executed]) -> IndexMap<usize, Facts> {
     let mut known: IndexMap<usize, Facts> = IndexMap::new();
     for (node, owner) in owners.iter().enumerate().filter_map(|(node, owner)| Some((node, (*owner)?))) {
@@ -105,7 +110,7 @@ fn known_by_model(graph: &Graph<'_>, owners: &[Option<usize>], executed: &[Execu
 
 /// The distinct operations in the order in which a run goes through them. What only a later run does comes after what
 /// it follows there.
-fn execution_order(recording: &Recording, runs: &Runs) -> Vec<usize> {
+fn execution_order(recording: &OnnxContents, runs: &Runs) -> Vec<usize> {
     const END: usize = usize::MAX;
     let mut after: Vec<Option<usize>> = vec![None; recording.ops.len()];
     let mut first = END;
@@ -127,7 +132,7 @@ fn execution_order(recording: &Recording, runs: &Runs) -> Vec<usize> {
 fn warning_about(
     places: &Places,
     executed: &[Executed],
-    recording: &Recording,
+    recording: &OnnxContents,
     options: &ReadOptions,
 ) -> Option<Warning> {
     let warn = |message: String| Some(Warning::new(&recording.file, message));
@@ -138,10 +143,13 @@ fn warning_about(
     let first = &executed.get(*places.guessed.first()?)?.name;
     let (count, all) = (places.guessed.len(), executed.len());
     if options.model.is_empty() {
-        let done =
-            if has_layers { "they are put with what ran before and after them" } else { "they stand alone" };
+        let done = if has_layers {
+            "they are put with what ran before and after them"
+        } else {
+            "they are outside of all layers"
+        };
         warn(format!(
-            "{count} of {all} operations have names without a layer, such as `{first}`: {done}; the model would tell \
+            "{count} of {all} operations have names without a layer, such as `{first}`: {done}; the model would show \
              where they belong (--model model.onnx)"
         ))
     } else {
@@ -152,7 +160,7 @@ fn warning_about(
     }
 }
 
-fn host_lanes(recording: &Recording, runs: &Runs, ops: &[Option<OpId>], base: Nanos, trace: &mut Trace) {
+fn host_lanes(recording: &OnnxContents, runs: &Runs, ops: &[Option<OpId>], base: Nanos, trace: &mut Trace) {
     let mut lanes: IndexMap<u32, Vec<Event>> = IndexMap::new();
     for event in &recording.nodes {
         let Some(op) = ops.get(event.op).copied().flatten() else { continue };
@@ -161,13 +169,13 @@ fn host_lanes(recording: &Recording, runs: &Runs, ops: &[Option<OpId>], base: Na
         lanes.entry(event.thread).or_default().push(Event { start, end, op, step });
     }
     for (thread, events) in lanes {
-        let device = trace.device_index(&device(Place::Host));
+        let device = trace.device_index(&device(EventDevice::Host));
         trace.lanes.push(Lane::new(device, recording.names.get(thread), events));
     }
 }
 
-/// Kernels stand where the operation stands that launched them.
-fn device_lanes(recording: &Recording, runs: &Runs, ops: &[Option<OpId>], base: Nanos, trace: &mut Trace) {
+/// Kernels are where the operation is that launched them.
+fn device_lanes(recording: &OnnxContents, runs: &Runs, ops: &[Option<OpId>], base: Nanos, trace: &mut Trace) {
     let mut lanes: IndexMap<u32, Vec<Event>> = IndexMap::new();
     let mut lost = 0;
     for event in &recording.kernels {
@@ -184,12 +192,12 @@ fn device_lanes(recording: &Recording, runs: &Runs, ops: &[Option<OpId>], base: 
         lanes.entry(event.stream).or_default().push(Event { start, end, op, step });
     }
     for (stream, events) in lanes {
-        let device = trace.device_index(&device(Place::Gpu));
+        let device = trace.device_index(&device(EventDevice::Gpu));
         trace.lanes.push(Lane::new(device, format!("stream {}", recording.names.get(stream)), events));
     }
     if lost > 0 {
         let message = format!(
-            "{lost} of {} kernels do not tell what launched them and are gathered under `{UNLAUNCHED}`",
+            "{lost} of {} kernels do not say what launched them and are gathered under `{UNLAUNCHED}`",
             recording.kernels.len()
         );
         trace.warnings.push(Warning::new(&recording.file, message));

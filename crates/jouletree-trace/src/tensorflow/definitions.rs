@@ -1,10 +1,10 @@
-//! The nodes of a `GraphDef`, looked up by name: what the labels of a step leave out or tell from hearsay.
+//! The nodes of a `GraphDef`, looked up by name: what the labels of a step leave out or take from elsewhere.
 
 use rustc_hash::FxHashMap;
 
 use crate::wire::Fields;
 
-/// The definitions of nodes, as they stand in graphs.
+/// The definitions of nodes, as they are in graphs.
 #[derive(Debug, Default)]
 pub(super) struct Definitions {
     nodes: FxHashMap<Box<[u8]>, Definition>,

@@ -13,8 +13,8 @@ use crate::options::ReadOptions;
 use crate::source::Source;
 use crate::wire::Fields;
 
+use super::contents::{StepContents, trace_of};
 use super::definitions::Definitions;
-use super::record::{Recording, trace_of};
 use super::step_stats::{Kind, Message, read_statistics};
 use super::tfrecord::{read_records, record_length};
 
@@ -46,7 +46,7 @@ struct Events<'s> {
     file: &'s str,
     /// The graph that the next steps run.
     graph_def: Definitions,
-    steps: Vec<Recording>,
+    steps: Vec<StepContents>,
     warnings: Vec<Warning>,
 }
 
@@ -87,7 +87,7 @@ impl Events<'_> {
         }
         let Some(metadata) = metadata else { return };
         let number = u32::try_from(number).ok().filter(|number| *number > 0).or_else(|| last_number(&tag));
-        let mut recording = Recording::new(self.file, number.map_or(Step::NONE, Step));
+        let mut recording = StepContents::new(self.file, number.map_or(Step::NONE, Step));
         let ending = read_statistics(Kind::RunMetadata, metadata, &self.graph_def, &mut recording);
         self.warnings.extend(ending_warning(self.file, &ending, recording.events.len() as u64));
         self.steps.push(recording);

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::names::without_number;
 use super::place::layer;
 
-/// The products of each layer, as far as other names tell of them.
+/// The products of each layer, as far as other names contain them.
 #[derive(Debug, Default)]
 pub(crate) struct Products {
     by_layer: FxHashMap<String, BTreeSet<String>>,

@@ -9,8 +9,8 @@ use jouletree_model::Pass;
 
 use crate::interner::Interner;
 
+use super::contents::Input;
 use super::names::{Gradient, before_grappler, changes_variable, gradient};
-use super::record::Input;
 
 /// The operations of a step with the data flow between them.
 pub(super) struct Graph {
@@ -25,7 +25,7 @@ pub(super) struct Node {
     /// The name before the graph optimizer changed it.
     pub(super) original: String,
     pub(super) op_type: String,
-    /// What it is the gradient of, when its name tells.
+    /// What it is the gradient of, when its name says.
     pub(super) gradient: Gradient<'static>,
     pub(super) inputs: Vec<usize>,
     pub(super) consumers: Vec<usize>,

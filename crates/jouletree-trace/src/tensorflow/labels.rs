@@ -1,4 +1,4 @@
-//! The labels in a step's statistics: the only place where they tell the type and the inputs of an operation.
+//! The labels in a step's statistics: the only place that has the type and the inputs of an operation.
 
 /// The type and the inputs in `name = Type(input, input, …)`, perhaps with an account of memory before it; `None` for
 /// a label of another form.
@@ -46,7 +46,7 @@ pub(super) fn kernel<'a>(label: &'a [u8], node_name: &'a [u8]) -> (&'a [u8], Opt
 mod tests {
     use super::*;
 
-    fn told(label: &str) -> Option<(String, Vec<String>)> {
+    fn parsed(label: &str) -> Option<(String, Vec<String>)> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         operation(label.as_bytes()).map(|(op_type, inputs)| (text(op_type), inputs.map(text).collect()))
     }
@@ -56,12 +56,12 @@ mod tests {
         let wanted = |op_type: &str, inputs: &[&str]| {
             Some((op_type.to_owned(), inputs.iter().map(|input| (*input).to_owned()).collect()))
         };
-        assert_eq!(told("a/MatMul = MatMul(x, split:1, ^init)"), wanted("MatMul", &["x", "split:1", "^init"]));
-        assert_eq!(told("_SOURCE = NoOp()"), wanted("NoOp", &[]));
-        assert_eq!(told("[cpu 1.2MB 0.5MB] w = Const()"), wanted("Const", &[]));
-        assert_eq!(told("s = _Send(edge_3_w @/device:CPU:0)"), wanted("_Send", &["edge_3_w @/device:CPU:0"]));
+        assert_eq!(parsed("a/MatMul = MatMul(x, split:1, ^init)"), wanted("MatMul", &["x", "split:1", "^init"]));
+        assert_eq!(parsed("_SOURCE = NoOp()"), wanted("NoOp", &[]));
+        assert_eq!(parsed("[cpu 1.2MB 0.5MB] w = Const()"), wanted("Const", &[]));
+        assert_eq!(parsed("s = _Send(edge_3_w @/device:CPU:0)"), wanted("_Send", &["edge_3_w @/device:CPU:0"]));
         for strange in ["", "w", "w = Const", "w(x) = y", "= NoOp()", ")(", "w = Const)("] {
-            assert_eq!(told(strange), None, "{strange}");
+            assert_eq!(parsed(strange), None, "{strange}");
         }
     }
 

@@ -13,7 +13,7 @@ pub(super) struct Run {
     pub(super) thread: u32,
 }
 
-/// The lane of each event. Where threads are told and their events nest, as those of a thread do, these are the lanes.
+/// The lane of each event. Where threads are known and their events nest, as those of a thread do, these are the lanes.
 /// Else, as in a timeline, there are as few as keep events in one lane from overlapping.
 pub(super) fn lanes(runs: &[Run]) -> Vec<u32> {
     let are_told = runs.iter().any(|run| run.thread != 0);

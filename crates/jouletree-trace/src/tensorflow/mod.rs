@@ -1,10 +1,11 @@
 //! What TensorFlow's sessions record: timelines, run metadata, and event files that hold run metadata.
 //!
-//! All three tell the same steps. `timeline`, `run_metadata` and `event_file` read them; `record` keeps what they say
-//! and makes the trace; `graph` tells forward, backward and optimizer operations apart by the data flow; `names` undoes
+//! All three record the same steps. `timeline`, `run_metadata` and `event_file` read them; `contents` keeps what they say
+//! and makes the trace; `graph` separates forward, backward and optimizer operations by the data flow; `names` undoes
 //! what TensorFlow did to names, `inlined` and `fused` what it did to functions and kernels; `place` finds every operation's path in the model; `preference` chooses where several
-//! files tell the same step.
+//! files have the same step.
 
+mod contents;
 mod crc32c;
 mod definitions;
 mod device;
@@ -18,7 +19,6 @@ pub(crate) mod names;
 mod node_stats;
 mod place;
 mod preference;
-mod record;
 mod run_metadata;
 mod step_stats;
 mod tensors;
@@ -33,7 +33,7 @@ use jouletree_model::Op;
 use crate::Format;
 use crate::interner::Interner;
 
-use record::Input;
+use contents::Input;
 
 pub(crate) use place::{layer, shared_layer};
 pub(crate) use preference::prefer_run_metadata;

@@ -54,14 +54,14 @@ fn without_folding(part: &str) -> &str {
     part.strip_suffix("_recip").unwrap_or(part)
 }
 
-/// How a name tells that an operation belongs to the backward pass.
+/// How a name shows that an operation belongs to the backward pass.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Gradient<'a> {
     /// It is no gradient.
     No,
     /// It is the gradient of the forward operation with this path.
     Of(Cow<'a, str>),
-    /// It is a gradient, but the name does not tell of what.
+    /// It is a gradient, but the name does not say of what.
     Unknown,
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn without_number(part: &str) -> &str {
     }
 }
 
-/// Where loading data stands beside the layers of a model.
+/// Where loading data is listed beside the layers of a model.
 pub(crate) const DATA: &str = "data";
 
 /// Whether an operation without a scope waits for the input pipeline.

@@ -44,7 +44,7 @@ impl<'a> NodeStats<'a> {
         }
     }
 
-    /// When it ran; `None` when it does not tell. Old files have no nanoseconds.
+    /// When it ran; `None` when unknown. Old files have no nanoseconds.
     pub(super) fn extent(&self) -> Option<(Nanos, Nanos)> {
         let has_nanos = self.start_nanos > 0 && (self.duration_nanos != 0 || self.duration_micros == 0);
         let (start, duration) = if has_nanos {

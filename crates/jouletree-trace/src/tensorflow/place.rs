@@ -64,7 +64,7 @@ fn last(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-/// The layer that a path stands in.
+/// The layer of a path.
 pub(crate) fn layer(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(layer, _)| layer)
 }

@@ -1,4 +1,4 @@
-//! Which file to use where several tell the same step.
+//! Which file to use where several have the same step.
 
 use std::collections::BTreeMap;
 

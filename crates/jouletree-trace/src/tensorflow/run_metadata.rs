@@ -10,8 +10,8 @@ use crate::input::Progress;
 use crate::options::ReadOptions;
 use crate::source::Source;
 
+use super::contents::{StepContents, trace_of};
 use super::definitions::Definitions;
-use super::record::{Recording, trace_of};
 use super::step_stats::{Kind, Message, read_statistics};
 
 pub(crate) const FORMAT: Format = Format { name: "tensorflow-run-metadata", recognises, read, is_fallback: false };
@@ -25,7 +25,7 @@ fn recognises(head: &Head) -> bool {
 
 fn read(source: &Source, options: &ReadOptions, progress: &Progress) -> Result<Trace, TraceError> {
     let (bytes, failure) = source.read_all(progress)?;
-    let mut recording = Recording::new(source.name(), Step::NONE);
+    let mut recording = StepContents::new(source.name(), Step::NONE);
     let kind = Kind::of(&bytes).unwrap_or(Kind::RunMetadata);
     let mut ending =
         read_statistics(kind, Message { bytes: &bytes, at: 0 }, &Definitions::default(), &mut recording);

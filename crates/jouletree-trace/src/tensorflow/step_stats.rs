@@ -5,15 +5,15 @@
 use crate::chrome::Ending;
 use crate::wire::{Fields, Value};
 
+use super::contents::{OpEvent, StepContents};
 use super::definitions::Definitions;
 use super::device::lists_kernels;
 use super::labels;
 use super::lanes::{Run, lanes};
 use super::node_stats::NodeStats;
-use super::record::{OpEvent, Recording};
 use super::tensors::Tensors;
 
-/// What an operation is called whose type nothing tells, in timelines too.
+/// The name of an operation of unknown type, in timelines too.
 const UNKNOWN: &[u8] = b"unknown";
 /// Its events have a label of their own.
 const RECV_TENSOR: &[u8] = b"RecvTensor";
@@ -26,7 +26,7 @@ pub(super) struct Message<'a> {
 }
 
 /// A message inside another.
-struct Part<'a> {
+struct SubMessage<'a> {
     field: u64,
     message: Message<'a>,
     /// Whether its end is there.
@@ -58,13 +58,13 @@ impl Kind {
     }
 }
 
-/// Puts what a file or a record says into `recording`, and tells whether it ends as it should. `graph_def` is the
+/// Puts what a file or a record says into `recording`, and returns whether it ends as it should. `graph_def` is the
 /// graph that runs, if it is known from elsewhere.
 pub(super) fn read_statistics(
     kind: Kind,
     message: Message<'_>,
     graph_def: &Definitions,
-    recording: &mut Recording,
+    recording: &mut StepContents,
 ) -> Ending {
     let mut exact = Definitions::default();
     if kind == Kind::RunMetadata {
@@ -99,7 +99,7 @@ struct Damage {
 }
 
 struct Reader<'r> {
-    recording: &'r mut Recording,
+    recording: &'r mut StepContents,
     /// The thread of each event.
     threads: Vec<u32>,
     /// The graphs that ran, after every rewrite.
@@ -112,18 +112,18 @@ struct Reader<'r> {
 
 impl Reader<'_> {
     /// Hands over every message in `message`, the last as far as it goes where the file ends inside.
-    fn each<'a>(&mut self, message: Message<'a>, mut each: impl FnMut(&mut Self, Part<'a>)) {
+    fn each<'a>(&mut self, message: Message<'a>, mut each: impl FnMut(&mut Self, SubMessage<'a>)) {
         let mut fields = Fields::new(message.bytes);
         while let Some((field, value)) = fields.next() {
             if let Value::Bytes(bytes) = value {
                 let part = Message { bytes, at: message.at + (fields.offset() - bytes.len()) as u64 };
-                each(self, Part { field, message: part, is_whole: true });
+                each(self, SubMessage { field, message: part, is_whole: true });
             }
         }
         let until = message.at + message.bytes.len() as u64;
         if let Some((field, bytes)) = fields.cut() {
             let part = Message { bytes, at: until - bytes.len() as u64 };
-            each(self, Part { field, message: part, is_whole: false });
+            each(self, SubMessage { field, message: part, is_whole: false });
         }
         if let (Some(at), None) = (fields.damage(), self.damage) {
             self.damage = Some(Damage { at: message.at + at as u64, until });

@@ -69,7 +69,7 @@ impl Tensor {
 }
 
 /// The shape and the bytes of a `TensorDescription`. The bytes in the message are those of the whole buffer, also for a
-/// slice of it, so they are asked only where the shape does not tell.
+/// slice of it, so they are asked only where the shape does not show it.
 fn described(description: Fields<'_>) -> (Option<TensorShape>, u64) {
     let ((mut name, mut size), mut dimensions, mut requested, mut allocated) = (("", 0), None, 0, 0);
     for (field, value) in description {

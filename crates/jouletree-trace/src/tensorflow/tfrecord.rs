@@ -1,7 +1,7 @@
 //! TFRecord files: records, each with its length and two check sums.
 //!
 //! A record is a length of eight bytes, the check sum of these, the data, and the check sum of the data, all little
-//! endian. Reading ends at the first sum that is wrong: behind it nothing tells where a record begins.
+//! endian. Reading ends at the first sum that is wrong: behind it nothing says where a record begins.
 
 use crate::chrome::Ending;
 use crate::input::Input;
@@ -20,7 +20,7 @@ pub(super) fn record_length(start: &[u8]) -> Option<u64> {
     (masked_crc32c(&length) == u32::from_le_bytes(sum)).then_some(u64::from_le_bytes(length))
 }
 
-/// Hands the data of every record to `each`, with the byte at which it begins, and tells how the file ends.
+/// Hands the data of every record to `each`, with the byte at which it begins, and returns how the file ends.
 pub(super) fn read_records(input: &mut Input, mut each: impl FnMut(&[u8], u64)) -> Ending {
     while reach(input, 1) {
         if !reach(input, HEADER) {

@@ -10,8 +10,8 @@ use crate::input::Progress;
 use crate::options::ReadOptions;
 use crate::source::Source;
 
+use super::contents::{OpEvent, StepContents, trace_of};
 use super::device::{Listed, listed};
-use super::record::{OpEvent, Recording, trace_of};
 
 pub(crate) const FORMAT: Format = Format { name: "tensorflow-timeline", recognises, read, is_fallback: false };
 
@@ -24,7 +24,7 @@ fn recognises(head: &Head) -> bool {
 
 fn read(source: &Source, options: &ReadOptions, progress: &Progress) -> Result<Trace, TraceError> {
     let mut input = source.open(progress)?;
-    let recording = Recording::new(source.name(), step_in_name(source.name()));
+    let recording = StepContents::new(source.name(), step_in_name(source.name()));
     let mut timeline = Timeline { recording, read: 0 };
     let ending = read_chrome(&mut input, &mut timeline);
     let mut warnings: Vec<Warning> = ending_warning(source.name(), &ending, timeline.read).into_iter().collect();
@@ -33,7 +33,7 @@ fn read(source: &Source, options: &ReadOptions, progress: &Progress) -> Result<T
 }
 
 struct Timeline {
-    recording: Recording,
+    recording: StepContents,
     read: u64,
 }
 
@@ -83,7 +83,7 @@ impl ChromeVisitor for Timeline {
 }
 
 /// The writer gives each event of a lane its own time; where two overlap, the file is not what it seems.
-fn overlap(recording: &Recording) -> Option<Warning> {
+fn overlap(recording: &StepContents) -> Option<Warning> {
     let listed = listed(&recording.device_names);
     let mut events: Vec<&OpEvent> = recording
         .events
@@ -97,7 +97,7 @@ fn overlap(recording: &Recording) -> Option<Warning> {
     let overlaps: Vec<u64> = events.windows(2).filter(overlap).map(|pair| pair[1].offset).collect();
     let message = format!(
         "{} events overlap another in the same lane, which a lane does not allow; the one that began last counts as \
-         active. The first stands here",
+         active. The first is here",
         overlaps.len()
     );
     Some(Warning::new(&recording.file, message).at(format!("byte {}", overlaps.first()?)))

@@ -10,18 +10,23 @@ use jouletree_model::{Device, Event, Nanos, Op, Pass, Step};
 
 use crate::wire::Fields;
 
+use super::contents::{XPlaneContents, lines, run};
 use super::host::extent;
 use super::layers::Layers;
-use super::names::{Named, Place, Placed, places};
+use super::names::{Named, OpPlacement, Placed, places};
 use super::ops::Slot;
 use super::place::{Counted, category};
-use super::recording::{Recording, lines, run};
 use super::space::{EventName, LineHead, Plane};
 use super::stats::{RawEvent, Stat, StatValue, next_message};
 use super::xla::{TextKey, XlaStats};
 
 /// Goes through all lines of a device; those that are the same time again are counted and not accounted.
-pub(super) fn read_plane<'a>(recording: &mut Recording<'a>, number: usize, plane: &Plane<'a>, device: &Device) {
+pub(super) fn read_plane<'a>(
+    recording: &mut XPlaneContents<'a>,
+    number: usize,
+    plane: &Plane<'a>,
+    device: &Device,
+) {
     let lines = lines(plane);
     let counted = Counted::among(lines.iter().map(|(head, _)| head.name.as_str()));
     let mut reader = DevicePlane {
@@ -54,20 +59,20 @@ struct DevicePlane<'p, 'a> {
 struct Scopes(FxHashMap<Vec<u8>, Op>);
 
 impl Scopes {
-    /// Operations that kernels refer to stand among the names of statistics, as `name:Type`.
+    /// Operations that kernels refer to are among the names of statistics, as `name:Type`.
     fn of(plane: &Plane<'_>, layers: &Layers) -> Scopes {
         let texts: Vec<(&[u8], Named<'_>)> =
             plane.stats.iter().filter_map(|(_, text)| Some((*text, named(text)?))).collect();
         let placed = places(&texts.iter().map(|(_, named)| *named).collect::<Vec<_>>(), layers);
         let op = |placed: Placed| match placed.place {
-            Place::At(op) | Place::SumOfGradients(op) => op,
+            OpPlacement::At(op) | OpPlacement::SumOfGradients(op) => op,
         };
         Scopes(texts.into_iter().zip(placed).map(|((text, _), place)| (text.to_vec(), op(place))).collect())
     }
 
     fn get(&self, text: &[u8], layers: &Layers) -> Option<Op> {
         self.0.get(text).cloned().or_else(|| match places(&[named(text)?], layers).pop()?.place {
-            Place::At(op) | Place::SumOfGradients(op) => Some(op),
+            OpPlacement::At(op) | OpPlacement::SumOfGradients(op) => Some(op),
         })
     }
 }
@@ -79,7 +84,13 @@ fn named(text: &[u8]) -> Option<Named<'_>> {
 }
 
 impl<'a> DevicePlane<'_, 'a> {
-    fn read_line(&mut self, recording: &mut Recording<'a>, head: &LineHead, line: &'a [u8], is_counted: bool) {
+    fn read_line(
+        &mut self,
+        recording: &mut XPlaneContents<'a>,
+        head: &LineHead,
+        line: &'a [u8],
+        is_counted: bool,
+    ) {
         let row = recording.category(self.device, category(&head.name));
         let takes_census = recording.takes_census();
         let line_start = recording.line_start(head);
@@ -111,7 +122,7 @@ impl<'a> DevicePlane<'_, 'a> {
 
     fn add_run(
         &mut self,
-        recording: &mut Recording<'a>,
+        recording: &mut XPlaneContents<'a>,
         raw: &RawEvent<'a>,
         extent: (Nanos, Nanos),
         events: &mut Vec<Event>,

@@ -11,9 +11,9 @@ use jouletree_model::{Event, Nanos, Op, Pass, Step};
 
 use crate::tensorflow::names::changes_variable;
 
+use super::contents::run;
 use super::names::{OPTIMIZER, is_called_optimizer};
 use super::ops::{Ops, Slot};
-use super::recording::run;
 
 /// How the event of a scope is called.
 pub(super) const SCOPE: &str = "scope::";
@@ -48,7 +48,7 @@ pub(super) enum Stretched {
 struct Open {
     end: Nanos,
     /// Up to where its time is given away.
-    told: Nanos,
+    emitted: Nanos,
     name: Option<i64>,
     python: Slot,
 }
@@ -67,8 +67,8 @@ pub(super) fn runs<'a>(
         leave(&mut open, &mut events, stretch.start);
         let scope = open.last().and_then(|open| open.name);
         if let Some(around) = open.last_mut() {
-            around.tell(&mut events, stretch.start);
-            around.told = stretch.end.max(around.told);
+            around.emit(&mut events, stretch.start);
+            around.emitted = stretch.end.max(around.emitted);
         }
         let mut slot = |op: &dyn Fn(&str, &str) -> Op| {
             *known.entry((scope, stretch.name)).or_insert_with(|| {
@@ -79,7 +79,7 @@ pub(super) fn runs<'a>(
         match stretch.kind {
             Stretched::Scope => {
                 let python = slot(&|_, name| python_in(name));
-                open.push(Open { end: stretch.end, told: stretch.start, name: Some(stretch.name), python });
+                open.push(Open { end: stretch.end, emitted: stretch.start, name: Some(stretch.name), python });
             }
             Stretched::Operation => {
                 let slot = slot(&|scope, name| operation_in(scope, name));
@@ -94,11 +94,11 @@ pub(super) fn runs<'a>(
 
 impl Open {
     /// Gives its time until `to` to Python.
-    fn tell(&mut self, events: &mut Vec<Event>, to: Nanos) {
+    fn emit(&mut self, events: &mut Vec<Event>, to: Nanos) {
         let to = to.min(self.end);
-        if to > self.told {
-            events.push(run(self.told, to, self.python, Step::NONE));
-            self.told = to;
+        if to > self.emitted {
+            events.push(run(self.emitted, to, self.python, Step::NONE));
+            self.emitted = to;
         }
     }
 }
@@ -106,7 +106,7 @@ impl Open {
 /// Closes the scopes that have ended before `at`.
 fn leave(open: &mut Vec<Open>, events: &mut Vec<Event>, at: Nanos) {
     while let Some(mut inner) = open.pop_if(|open| open.end <= at) {
-        inner.tell(events, inner.end);
+        inner.emit(events, inner.end);
     }
 }
 

@@ -5,10 +5,10 @@ use jouletree_model::{Device, DeviceClass, Event, Marker, Nanos, Step};
 use crate::time_base::wall_in_name;
 use crate::wire::Fields;
 
+use super::contents::{XPlaneContents, lines, run};
 use super::eager::{self, Stretch, Stretched};
 use super::kinds::{About, Kind, Sort, kinds};
 use super::ops::Slot;
-use super::recording::{Recording, lines, run};
 use super::space::{LineHead, Plane};
 use super::stats::{RawEvent, next_message};
 use super::work::Call;
@@ -21,7 +21,7 @@ const EVENT_BYTES: usize = 32;
 const NAME: u8 = 0x08;
 
 /// Goes through all threads of a plane.
-pub(super) fn read_plane<'a>(recording: &mut Recording<'a>, number: usize, plane: &Plane<'a>) {
+pub(super) fn read_plane<'a>(recording: &mut XPlaneContents<'a>, number: usize, plane: &Plane<'a>) {
     if plane.lines.is_empty() {
         return;
     }
@@ -50,7 +50,7 @@ struct HostPlane<'p, 'a> {
     kinds: Vec<Kind>,
     /// The statistics of compiled operations, if there are such.
     xla: Option<XlaStats>,
-    /// The statistics that tell a step, the call of a function, the time of day.
+    /// The statistics that identify a step, the call of a function, the time of day.
     step: Option<i64>,
     call: Option<i64>,
     /// The statistic by which the end of an operation's work refers to its call.
@@ -62,7 +62,7 @@ struct HostPlane<'p, 'a> {
 }
 
 impl<'a> HostPlane<'_, 'a> {
-    fn read_line(&self, recording: &mut Recording<'a>, head: &LineHead, line: &'a [u8]) {
+    fn read_line(&self, recording: &mut XPlaneContents<'a>, head: &LineHead, line: &'a [u8]) {
         let category = recording.category(&self.device, head.kind());
         let listener = recording.category(&self.device, "ThreadpoolListener");
         let takes_census = recording.takes_census();
@@ -76,7 +76,7 @@ impl<'a> HostPlane<'_, 'a> {
         let mut before = Slot::NONE;
         let mut fields = Fields::new(line);
         while let Some(message) = next_message(&mut fields) {
-            // Half of the events of some files only need to be counted, and their name stands first.
+            // Half of the events of some files only need to be counted, and their name comes first.
             if !takes_census {
                 match self.kind(Fields::new(message).integer(NAME)).map(|kind| kind.sort) {
                     Some(Sort::Listener) => {
@@ -161,11 +161,11 @@ impl<'a> HostPlane<'_, 'a> {
         self.kinds.get(self.plane.events.index(name?)?)
     }
 
-    /// Notes that the work of an operation is done. Nearly always that is told right after its call and before the call returns:
+    /// Notes that the work of an operation is done. Nearly always that is recorded right after its call and before the call returns:
     /// then the call is all there is to know.
     fn end(
         &self,
-        recording: &mut Recording<'a>,
+        recording: &mut XPlaneContents<'a>,
         raw: &RawEvent<'a>,
         at: Nanos,
         events: &[Event],
@@ -182,10 +182,10 @@ impl<'a> HostPlane<'_, 'a> {
         }
     }
 
-    /// Looks at the statistics of an event whose name does not tell what it is.
+    /// Looks at the statistics of an event whose name does not identify it.
     fn look(
         &self,
-        recording: &mut Recording<'a>,
+        recording: &mut XPlaneContents<'a>,
         raw: &RawEvent<'a>,
         start: Nanos,
         end: Nanos,
@@ -214,7 +214,7 @@ impl<'a> HostPlane<'_, 'a> {
     /// Adds the run of a compiled function whose instructions are not in the profile.
     fn whole(
         &self,
-        recording: &mut Recording<'a>,
+        recording: &mut XPlaneContents<'a>,
         raw: &RawEvent<'a>,
         (start, end): (Nanos, Nanos),
         events: &mut Vec<Event>,
@@ -230,7 +230,7 @@ impl<'a> HostPlane<'_, 'a> {
     }
 
     /// Takes the time of day from an event that carries it, in a statistic or in its name.
-    fn mark(&self, recording: &mut Recording<'a>, raw: &RawEvent<'a>, start: Nanos) {
+    fn mark(&self, recording: &mut XPlaneContents<'a>, raw: &RawEvent<'a>, start: Nanos) {
         let stats = raw.stats().filter(|stat| self.walls.contains(&Some(stat.id)));
         let in_stats = stats.filter_map(|stat| match stat.value.integer() {
             Some(wall) => Some(Nanos(wall)),

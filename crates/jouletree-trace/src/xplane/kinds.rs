@@ -1,10 +1,10 @@
-//! What the events of the host are, told once for every name and not for every event.
+//! What the events of the host are, determined once for every name and not for every event.
 
 use std::str::from_utf8;
 
 use super::eager::{CALL, SCOPE};
 use super::layers::Layers;
-use super::names::{Named, Place, data_op, iterator_op, places, preparing_op};
+use super::names::{Named, OpPlacement, data_op, iterator_op, places, preparing_op};
 use super::ops::{Ops, Slot};
 use super::space::{EventName, Plane};
 
@@ -22,17 +22,17 @@ pub(super) struct Kind {
 pub(super) enum Sort {
     /// A run of an operation.
     Op,
-    /// The same, when it stands in a thread that runs operations; the name alone is not enough.
+    /// The same, when it is in a thread that runs operations; the name alone is not enough.
     PerhapsOp,
-    /// A sum of gradients, whose place is told by what ran before it.
+    /// A sum of gradients, whose place follows from what ran before it.
     Sum,
     /// What a thread pool notes about itself, without any duration.
     Listener,
-    /// Tells when the work of an operation of XLA was done.
+    /// Says when the work of an operation of XLA was done.
     End,
     /// Something around operations or beside them.
     Other,
-    /// Its statistics may tell that it is an operation of XLA, or a step.
+    /// Its statistics may show that it is an operation of XLA, or a step.
     Unknown,
     /// It carries the time of day.
     Marker,
@@ -69,7 +69,7 @@ const CONTAINERS: [&str; 8] = [
 /// Iterators that wait for others.
 const ITERATORS: [&str; 2] = ["Iterator::", "ReduceIterator::"];
 
-/// What every name of the plane stands for, in the order of its table.
+/// The kind of every name of the plane, in the order of its table.
 pub(super) fn kinds(plane: &Plane<'_>, about: &About<'_>, ops: &mut Ops) -> Vec<Kind> {
     let names: Vec<EventName<'_>> = plane.events.iter().map(|(_, name)| *name).collect();
     let displayed: Vec<Option<Named<'_>>> = names.iter().map(displayed_op).collect();
@@ -99,8 +99,8 @@ pub(super) fn kinds(plane: &Plane<'_>, about: &About<'_>, ops: &mut Ops) -> Vec<
         let data_op = ops.add(data_op(*named));
         let Some(placed) = placed.next() else { return Kind { op: data_op, data_op, sort } };
         let (op, sort) = match placed.place {
-            Place::At(op) => (ops.add(op), sort),
-            Place::SumOfGradients(op) => (ops.add_sum(op), Sort::Sum),
+            OpPlacement::At(op) => (ops.add(op), sort),
+            OpPlacement::SumOfGradients(op) => (ops.add_sum(op), Sort::Sum),
         };
         Kind { op, data_op: if placed.is_of_model { op } else { data_op }, sort }
     };

@@ -1,11 +1,12 @@
 //! XPlane files (`*.xplane.pb`), as `tf.profiler` and `jax.profiler` write them.
 //!
-//! `space` finds planes, lines and names in the file; `kinds` tells what the events with a name are and `names` where
+//! `space` finds planes, lines and names in the file; `kinds` says what the events with a name are and `names` where
 //! TensorFlow's operations are in the model; `layers` keeps the layers that the program noted, `eager` finds what ran
 //! without a graph; `programs` places what XLA compiled; `host` and `device` go through the events; `work` and
-//! `containers` make the times of compiled operations right; `recording` keeps what they find and makes the trace of it.
+//! `containers` make the times of compiled operations right; `contents` keeps what they find and makes the trace of it.
 
 mod containers;
+mod contents;
 mod device;
 mod eager;
 mod host;
@@ -17,7 +18,6 @@ mod names;
 mod ops;
 mod place;
 mod programs;
-mod recording;
 mod space;
 mod stats;
 mod steps;
@@ -34,8 +34,8 @@ use crate::options::ReadOptions;
 use crate::source::Source;
 use crate::wire::Fields;
 
+use contents::XPlaneContents;
 use place::PlaneKind;
-use recording::Recording;
 use space::Space;
 
 pub(crate) const FORMAT: Format = Format { name: "xplane", recognises, read, is_fallback: false };
@@ -45,7 +45,7 @@ pub(crate) const FORMAT: Format = Format { name: "xplane", recognises, read, is_
 fn recognises(head: &Head) -> bool {
     const PLANES: [&[u8]; 4] = [b"/host:", b"/device:", b"Task Environment", b"#Metadata"];
     let mut start = head.start.as_slice();
-    // Complaints and the names of machines may stand first.
+    // Complaints and the names of machines may come first.
     while let [0x12 | 0x1a | 0x22, length @ 0..=0x7f, rest @ ..] = start
         && let Some(rest) = rest.get(usize::from(*length)..)
     {
@@ -68,7 +68,7 @@ const REPLACED: &[u8] = b"\xef\xbf\xbd";
 fn read(source: &Source, options: &ReadOptions, progress: &Progress) -> Result<Trace, TraceError> {
     let (bytes, failure) = source.read_all(progress)?;
     let space = Space::read(&bytes);
-    let mut recording = Recording::new(&bytes, &space, options.census);
+    let mut recording = XPlaneContents::new(&bytes, &space, options.census);
     for (number, plane) in space.planes.iter().enumerate() {
         match PlaneKind::of(&plane.name) {
             PlaneKind::Host => host::read_plane(&mut recording, number, plane),
@@ -102,7 +102,7 @@ fn damage_warning(
         )
     } else {
         format!(
-            "the file is cut short or damaged here{why}; {events} events could be read. Names stand at the end of \
+            "the file is cut short or damaged here{why}; {events} events could be read. Names are at the end of \
              their plane, so events may have lost theirs"
         )
     };

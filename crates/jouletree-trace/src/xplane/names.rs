@@ -19,13 +19,13 @@ use super::layers::{CALLS, Layers};
 /// The module of what belongs to the optimizer.
 pub(super) const OPTIMIZER: &str = "optimizer";
 
-/// Longer names, and deeper ones, are taken as they are: nobody wrote them.
+/// Longer names, and deeper ones, are taken as they are: they were generated.
 const LONGEST: usize = 4096;
 const DEEPEST: usize = 64;
 
 /// The place of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum OpPlacement {
     At(Op),
     /// It sums the gradients of a tensor over its uses. Its name does not say which, but what ran before it does.
     SumOfGradients(Op),
@@ -34,7 +34,7 @@ pub(super) enum Place {
 /// A place, and whether it certainly is in the model: a loop over a data set runs the model in threads of the input pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Placed {
-    pub(super) place: Place,
+    pub(super) place: OpPlacement,
     pub(super) is_of_model: bool,
 }
 
@@ -131,7 +131,7 @@ impl<'a> Cleaned<'a> {
         }
     }
 
-    /// The path that tells about scopes: an operand such as `MatMul/ReadVariableOp` makes no scope of its operation.
+    /// The path that shows scopes: an operand such as `MatMul/ReadVariableOp` makes no scope of its operation.
     fn forward_path(&self) -> Option<&str> {
         if self.name.len() > LONGEST {
             return None;
@@ -219,7 +219,7 @@ fn last(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// What the names of all operations together tell about the model.
+/// What the names of all operations together show about the model.
 struct Model {
     /// Paths that hold others and are no operations.
     scopes: FxHashSet<String>,
@@ -267,7 +267,7 @@ impl Model {
 
     fn placed(&self, op: &Cleaned<'_>) -> Placed {
         let place = self.place(op);
-        let is_update = matches!(&place, Place::At(op) if op.pass == Pass::Optimizer);
+        let is_update = matches!(&place, OpPlacement::At(op) if op.pass == Pass::Optimizer);
         let top = op.name.split_once('/').map(|(top, _)| top);
         let is_of_model = op.is_backward
             || op.is_in_layer
@@ -277,7 +277,7 @@ impl Model {
         Placed { place, is_of_model }
     }
 
-    fn place(&self, op: &Cleaned<'_>) -> Place {
+    fn place(&self, op: &Cleaned<'_>) -> OpPlacement {
         let last = last(&op.name);
         let at = |path: String, pass| {
             let path = if path.is_empty() { op.named.name.to_owned() } else { path };
@@ -288,11 +288,11 @@ impl Model {
             // `gradient_tape/<layer>/Square` is a step on the way through a layer, `gradient_tape/<layer>/add/Sum` the
             // gradient of an operation.
             let path = if op.is_of_layer || self.scopes.contains(of) { format!("{path}/{last}") } else { path };
-            return Place::At(at(path, Pass::Backward));
+            return OpPlacement::At(at(path, Pass::Backward));
         }
         let top = op.name.split('/').next().unwrap_or_default();
         if op.is_backward || (self.has_backward && op.named.op_type == "AddN" && last == op.name) {
-            return Place::SumOfGradients(at(op.name.clone(), Pass::Backward));
+            return OpPlacement::SumOfGradients(at(op.name.clone(), Pass::Backward));
         }
         let is_scoped = last != op.name;
         // What subtracts from variables without any scope, in a program that computes gradients, is an optimizer.
@@ -302,14 +302,14 @@ impl Model {
                 Some(variable) => format!("{}/{}", self.renumbered.restored(variable), without_number(last)),
                 None => format!("{OPTIMIZER}/{}", op.name),
             };
-            return Place::At(at(path, Pass::Optimizer));
+            return OpPlacement::At(at(path, Pass::Optimizer));
         }
         if takes_data(&op.name, op.named.op_type) {
-            return Place::At(data_op(op.named));
+            return OpPlacement::At(data_op(op.named));
         }
         let path = self.renumbered.restored(&op.name);
         let path = self.products.place(&path, op.named.op_type).unwrap_or(path);
-        Place::At(at(path, Pass::Forward))
+        OpPlacement::At(at(path, Pass::Forward))
     }
 }
 
@@ -402,8 +402,8 @@ mod tests {
     fn placed_in(names: &[(&str, &str)], layers: &Layers) -> Vec<(String, Pass, bool)> {
         let ops: Vec<Named<'_>> = names.iter().map(|(name, op_type)| Named { name, op_type }).collect();
         let place = |placed: Placed| match placed.place {
-            Place::At(op) => (op.path.into_string(), op.pass, placed.is_of_model),
-            Place::SumOfGradients(op) => (format!("sum {}", op.path), op.pass, placed.is_of_model),
+            OpPlacement::At(op) => (op.path.into_string(), op.pass, placed.is_of_model),
+            OpPlacement::SumOfGradients(op) => (format!("sum {}", op.path), op.pass, placed.is_of_model),
         };
         places(&ops, layers).into_iter().map(place).collect()
     }

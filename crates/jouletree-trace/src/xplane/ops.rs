@@ -1,4 +1,4 @@
-//! The operations of a file while it is read: numbered as they are met, placed when everything has been seen.
+//! The operations of a file while it is read: numbered as they occur, placed when everything has been seen.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Planes and lines: on which device they ran, and which of them are the same time told again.
+//! Planes and lines: on which device they ran, and which of them repeat the same time.
 
 use jouletree_model::{Device, DeviceClass};
 

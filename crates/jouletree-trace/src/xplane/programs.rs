@@ -123,7 +123,7 @@ impl<'a> Programs<'a> {
         Found { parts, container: None, around: Vec::new() }
     }
 
-    /// Adds what the modules tell about the instructions that ran.
+    /// Adds what the modules say about the instructions that ran.
     pub(super) fn add_to(&self, model: &mut ModelTree) {
         for program in &self.programs {
             if let Some(Some(module)) = &program.module {

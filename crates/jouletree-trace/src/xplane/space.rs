@@ -1,6 +1,6 @@
-//! An XSpace as it stands in the file: planes with the slices of their lines, and the tables of names behind them.
+//! An XSpace as it is in the file: planes with the slices of their lines, and the tables of names behind them.
 //!
-//! Names of events and of statistics stand after the lines that use them, so a plane is gone through twice: here for
+//! Names of events and of statistics come after the lines that use them, so a plane is gone through twice: here for
 //! where everything is, in `events` for the events. A plane or a line that is cut short gives what there is of it.
 
 use jouletree_model::{Nanos, Warning};
@@ -42,7 +42,7 @@ pub(super) struct EventName<'a> {
     pub(super) message: &'a [u8],
 }
 
-/// What stands at the head of a line.
+/// The header of a line.
 #[derive(Debug, Default)]
 pub(super) struct LineHead {
     pub(super) id: i64,
@@ -72,7 +72,7 @@ impl<'a> Space<'a> {
         space
     }
 
-    /// Notes damage at `at` in `part` of the file; the first is the one to tell.
+    /// Notes damage at `at` in `part` of the file; the first is the one to report.
     fn note_damage(&mut self, file: &[u8], part: &[u8], at: Option<usize>) {
         let at = at.map(|at| position(file, part) + at);
         self.damage = [self.damage, at].into_iter().flatten().min();
@@ -147,7 +147,7 @@ impl<'a> Plane<'a> {
 }
 
 impl LineHead {
-    /// Reads what stands before the events of a line; behind them too, if that is not enough.
+    /// Reads what precedes the events of a line; behind them too, if that is not enough.
     pub(super) fn read(line: &[u8]) -> LineHead {
         let mut head = LineHead::default();
         for (field, value) in Fields::new(line) {
@@ -163,7 +163,7 @@ impl LineHead {
         head
     }
 
-    /// Its name without what tells it from others of its kind: `tf_Compute/2080002745` is one of `tf_Compute`.
+    /// Its name without what distinguishes it from others of its kind: `tf_Compute/2080002745` is one of `tf_Compute`.
     pub(super) fn kind(&self) -> &str {
         self.name.split('/').next().unwrap_or_default()
     }
@@ -190,6 +190,6 @@ pub(super) fn position(file: &[u8], part: &[u8]) -> usize {
 /// The warnings that come with a file as a whole.
 pub(super) fn warnings(space: &Space<'_>, file: &str) -> Vec<Warning> {
     const SHOWN: usize = 8;
-    let told = space.complaints.iter().take(SHOWN).map(|text| format!("the profiler says: {text}"));
-    told.map(|message| Warning::new(file, message)).collect()
+    let shown = space.complaints.iter().take(SHOWN).map(|text| format!("the profiler says: {text}"));
+    shown.map(|message| Warning::new(file, message)).collect()
 }

@@ -2,7 +2,7 @@
 
 use crate::wire::{Fields, Value};
 
-/// An event as it stands in a line.
+/// An event as it is in a line.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RawEvent<'a> {
     /// The number of its name.
@@ -11,7 +11,7 @@ pub(super) struct RawEvent<'a> {
     pub(super) offset: i64,
     /// How long it took, in picoseconds.
     pub(super) duration: i64,
-    /// Whether it stands for many runs and has no start.
+    /// Whether it represents many runs and has no start.
     pub(super) is_sum: bool,
     /// The message from its first statistic on.
     rest: &'a [u8],
@@ -51,7 +51,7 @@ impl<'a> RawEvent<'a> {
         let (name, offset, duration) = (fields.integer(0x08)?, fields.integer(0x10)?, fields.integer(0x18));
         let rest = fields.rest();
         if duration.is_none() {
-            // An instant, unless a duration stands behind the statistics after all.
+            // An instant, unless a duration follows the statistics after all.
             while fields.short_message(0x22).is_some() {}
         }
         let is_usual = fields.rest().first().is_none_or(|tag| *tag == 0x22 && duration.is_some());

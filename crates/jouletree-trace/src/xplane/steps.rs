@@ -9,7 +9,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use jouletree_model::{Nanos, Step};
 
-/// Everything that tells steps.
+/// Everything that identifies steps.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
     marked: Vec<Span>,
@@ -60,7 +60,7 @@ impl Steps {
         self.calls.entry(function).or_default().push(Span { start, end, step: Step::NONE });
     }
 
-    /// Notes an operation of a run; the number given stands for its step until [`Steps::finder`] tells.
+    /// Notes an operation of a run; the number returned represents its step until [`Steps::finder`] resolves it.
     pub(super) fn run(&mut self, run: Run, start: Nanos, end: Nanos) -> Step {
         // A thread stays with a run for a while.
         let index = match self.runs.get_index(self.latest) {

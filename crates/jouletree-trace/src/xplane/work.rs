@@ -1,5 +1,5 @@
 //! Operations that go on after their call has returned: XLA hands the work of large ones to a pool of threads, and an event
-//! `end: …` tells when it was done. Of such an operation the event is the call; it is made to last as long as the work did.
+//! `end: …` says when it was done. Of such an operation the event is the call; it is made to last as long as the work did.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,7 +22,7 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// Where its events stand.
+    /// The positions of its events.
     pub(super) fn range(&self) -> Range<usize> {
         self.first..self.first + self.count
     }

@@ -6,8 +6,8 @@ use jouletree_model::{Event, Nanos, Step};
 
 use crate::interner::Interner;
 
+use super::contents::{XPlaneContents, run};
 use super::ops::Slot;
-use super::recording::{Recording, run};
 use super::space::{EventName, Plane};
 use super::stats::{RawEvent, Stat, StatValue};
 use super::steps::Run;
@@ -113,7 +113,7 @@ impl XlaStats {
         matches!(found.op, StatValue::Text(_) | StatValue::Reference(_)).then_some(found)
     }
 
-    /// The same for a name whose own statistics tell the program: how a TPU's operations are written.
+    /// The same for a name whose own statistics name the program: how a TPU's operations are written.
     pub(super) fn of_name<'a>(&self, id: i64, name: &EventName<'a>) -> Option<XlaRun<'a>> {
         let mut stats = Stat::of_name(name.message).filter(|stat| Some(stat.id) == self.program);
         let program = stats.find_map(|stat| stat.value.integer())?;
@@ -124,7 +124,7 @@ impl XlaStats {
     /// Adds the run of an instruction, in as many pieces as its time has parts. The pieces fill it without a gap.
     pub(super) fn add_runs<'a>(
         &self,
-        recording: &mut Recording<'a>,
+        recording: &mut XPlaneContents<'a>,
         plane: &Plane<'a>,
         number: usize,
         found: &XlaRun<'a>,
@@ -156,7 +156,7 @@ pub(super) fn tiles(
 }
 
 impl XlaRun<'_> {
-    /// Whether nothing more can be told.
+    /// Whether nothing more can be found.
     fn is_complete(&self) -> bool {
         self.run.is_some()
             && self.program.is_some()
@@ -175,8 +175,8 @@ impl XlaRun<'_> {
     }
 }
 
-impl<'a> Recording<'a> {
-    /// Where the time of a compiled function goes of whose instructions nothing is told.
+impl<'a> XPlaneContents<'a> {
+    /// Where the time of a compiled function goes whose instructions are unknown.
     pub(super) fn whole(&mut self) -> Vec<(Slot, f64)> {
         if self.instructions.whole.is_empty() {
             let (ops, layers) = (&mut self.ops, &self.layers);

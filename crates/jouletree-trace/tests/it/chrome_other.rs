@@ -70,8 +70,8 @@ fn complete_events_and_pairs_become_operations() {
     ];
     assert_eq!(runs(&trace), expected);
     let messages: Vec<&str> = trace.warnings.iter().map(|warning| warning.message.as_str()).collect();
-    for told in ["that begin and never end", "that end and never begin", "which layer or pass", "cpu:0"] {
-        assert!(messages.iter().any(|message| message.contains(told)), "{told}: {messages:?}");
+    for part in ["that begin and never end", "that end and never begin", "which layer or pass", "cpu:0"] {
+        assert!(messages.iter().any(|message| message.contains(part)), "{part}: {messages:?}");
     }
 }
 

@@ -224,7 +224,7 @@ fn times_that_count_from_elsewhere_need_a_base() {
 
 #[test]
 fn what_cannot_be_known_is_an_error_that_says_what_to_write() {
-    for (table, told) in [
+    for (table, part) in [
         ("start,end,op\n5,6,a\n", "`start` (`5`) does not say its unit: name it start_ns"),
         ("ts,dur,name\n1794771668117,6,a\n", "name it ts_ns, ts_us, ts_ms or ts_s"),
         ("start_us,dur,op\n5,6,a\n", "name it dur_ns"),
@@ -236,7 +236,7 @@ fn what_cannot_be_known_is_an_error_that_says_what_to_write() {
         ("{\"start_ns\": 5, \"op\": \"a\"}\n", "no column says when events end"),
     ] {
         let error = problem(table);
-        assert!(error.contains(told), "{table}: {error}");
+        assert!(error.contains(part), "{table}: {error}");
         assert!(
             error.contains("start_ns,end_ns,device,lane,op")
                 || error.contains("line")
@@ -301,16 +301,16 @@ fn wrong_rows_are_left_out_and_told() {
     assert_eq!(trace.event_count(), 2);
     assert_eq!(trace.sources[0].counts[0].events, 2);
     let messages = messages(&trace);
-    for told in [
-        "line 3: 2 rows without a readable start are left out; the first stands here: `x`",
+    for part in [
+        "line 3: 2 rows without a readable start are left out; the first is here: `x`",
         "line 4: 2 rows without a readable end",
         "line 5: 1 rows that end before they start",
-        "line 6: 1 rows whose device is not like cpu:0, gpu:1 or node7/gpu:0 are left out; the first stands here: `toaster`",
+        "line 6: 1 rows whose device is not like cpu:0, gpu:1 or node7/gpu:0 are left out; the first is here: `toaster`",
         "line 7: 1 rows without an operation",
         "line 8: 1 rows whose pass is not forward, backward or optimizer",
         "line 9: 1 rows whose step is not a whole number",
     ] {
-        assert!(messages.contains(told), "{told}: {messages}");
+        assert!(messages.contains(part), "{part}: {messages}");
     }
     let trace = read(
         "{\"start_ns\": 1, \"end_ns\": 2, \"op\": \"a\"}\nnonsense\n[1]\n{\"start_ns\": 1, \"end_ns\": 2, \"op\": \"a\"\n",
@@ -318,8 +318,8 @@ fn wrong_rows_are_left_out_and_told() {
     assert!(messages_of(&trace, "line 2: 3 rows that are not JSON objects"), "{:?}", trace.warnings);
 }
 
-fn messages_of(trace: &Trace, told: &str) -> bool {
-    messages(trace).contains(told)
+fn messages_of(trace: &Trace, part: &str) -> bool {
+    messages(trace).contains(part)
 }
 
 #[test]

@@ -142,7 +142,7 @@ fn tensorflow_graphs_are_read_alone_and_in_saved_models() {
         let (op, facts) = node(&tree, "bert/MatMul");
         assert_eq!((&*op.path, op.pass), ("bert/MatMul", Pass::Forward));
         assert_eq!((facts.flops, facts.output_bytes), (Some(2 * 2 * 3 * 4), Some(32)));
-        // As in a timeline, a gradient stands where its tensor does.
+        // As in a timeline, a gradient is where its tensor is.
         let (gradient, _) = node(&tree, "gradients/bert/MatMul_grad/MatMul_1");
         assert_eq!((&*gradient.path, gradient.pass), ("bert/MatMul", Pass::Backward));
         let mut edges = edges(&tree);
@@ -258,7 +258,7 @@ fn the_development_graphs_are_read() {
     let (root, facts) = node(&torch, "(root)");
     assert_eq!((&*root.path, facts.parameters, facts.flops), ("", Some(737_360), Some(715_128_832)));
     assert_eq!((modules, torch.nodes().len() - modules, torch.edges().len()), (53, 79, 85));
-    // Every operation stands in a module that the file lists.
+    // Every operation is in a module that the file lists.
     let is_module = |path: &str| torch.nodes().any(|(_, op, facts)| facts.is_module && &*op.path == path);
     for (_, op, _) in torch.nodes().filter(|(_, _, facts)| !facts.is_module) {
         assert!(is_module(op.path.rsplit_once('/').map_or("", |(module, _)| module)), "{}", op.path);

@@ -71,7 +71,7 @@ impl Export {
         id
     }
 
-    /// A range whose text stands in the row.
+    /// A range whose text is in the row.
     fn range(&mut self, thread: i64, text: &str, (start, end): (i64, i64)) {
         self.event(59, thread, text, start, Some(end));
     }
@@ -81,7 +81,7 @@ impl Export {
         self.execute(sql, params![start, end, kind, text, thread]);
     }
 
-    /// A range whose text stands among the strings.
+    /// A range whose text is among the strings.
     fn range_by_string(&mut self, thread: i64, text: &str, (start, end): (i64, i64)) {
         let text = self.string(text);
         let sql = "INSERT INTO NVTX_EVENTS (start, end, eventType, textId, globalTid) VALUES (?1, ?2, 59, ?3, ?4)";
@@ -347,8 +347,8 @@ fn open_ranges_marks_and_wrong_rows_are_told() {
     );
     assert_eq!(shown.len(), 3, "{shown:?}");
     let messages = messages(&trace);
-    for told in ["1 ranges were open", "1 rows of NVTX_EVENTS", "off its marker"] {
-        assert!(messages.contains(told), "{told}: {messages}");
+    for part in ["1 ranges were open", "1 rows of NVTX_EVENTS", "off its marker"] {
+        assert!(messages.contains(part), "{part}: {messages}");
     }
 }
 

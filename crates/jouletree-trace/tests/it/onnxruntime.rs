@@ -266,7 +266,7 @@ fn what_only_a_later_run_does_has_its_neighbours_there() {
 fn names_without_layers_stand_alone() {
     let trace = read(&[node("MatMul_0", "MatMul", (0, 1)), node("Add_1", "Add", (5, 1)), run((0, 50))]);
     assert_eq!(paths(&trace), BTreeMap::from([("MatMul_0", "MatMul_0"), ("Add_1", "Add_1")]));
-    assert!(trace.warnings[0].message.contains("they stand alone"), "{:?}", trace.warnings);
+    assert!(trace.warnings[0].message.contains("they are outside of all layers"), "{:?}", trace.warnings);
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn path_of<'a>(trace: &'a Trace, name: &str) -> &'a str {
     &ops.find(|op| &*op.name == name).unwrap_or_else(|| panic!("no operation {name}")).path
 }
 
-/// The operations whose layer neither their name nor their neighbours tell, and where the model has them.
+/// The operations whose layer neither their name nor their neighbours show, and where the model has them.
 const FUSED: [(&str, &str); 6] = [
     ("SkipLayerNormalization", "encoder/layer.0/attention/output/LayerNorm"),
     ("SkipLayerNormalization_token_67", "encoder/layer.0/output/LayerNorm"),

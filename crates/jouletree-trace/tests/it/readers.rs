@@ -85,9 +85,9 @@ fn check_prefix(document: &Document, cut: usize, bytes: &[u8]) {
     match read_trace_bytes("trace.json", bytes, &ReadOptions::default()) {
         Ok(trace) => {
             assert_read(&trace, document, cut);
-            let told = trace.warnings.iter().find(|warning| warning.message.contains("cut short"));
-            assert_eq!(told.is_none(), whole, "{:?}", trace.warnings);
-            if let Some(warning) = told {
+            let warned = trace.warnings.iter().find(|warning| warning.message.contains("cut short"));
+            assert_eq!(warned.is_none(), whole, "{:?}", trace.warnings);
+            if let Some(warning) = warned {
                 assert_eq!(warning.position.as_deref(), Some(format!("byte {cut}").as_str()));
             }
         }
@@ -119,7 +119,7 @@ proptest! {
     fn any_prefix_yields_what_is_whole_in_it(
         generate in pick_generator(), seed: u64, events in 1..25_usize, style in style()
     ) {
-        // What is told after the events cannot be known before.
+        // What is recorded after the events cannot be known before.
         let document = generate(seed, events, Style { header_first: true, ..style });
         let mut random = Random(seed);
         for _ in 0..10 {

@@ -1,4 +1,4 @@
-//! Run metadata and event files: they tell what the timelines of the same steps tell, and more.
+//! Run metadata and event files: they hold what the timelines of the same steps hold, and more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -342,8 +342,8 @@ fn records_before_damage_are_used() {
     for end in second..file.len() {
         let trace = read(&file[..end]).expect("the first step");
         assert_eq!(trace.event_count(), 3);
-        let told: Vec<_> = trace.warnings.iter().map(|warning| warning.position.clone()).collect();
-        assert_eq!(told, if end == second { vec![] } else { vec![Some(format!("byte {end}"))] });
+        let positions: Vec<_> = trace.warnings.iter().map(|warning| warning.position.clone()).collect();
+        assert_eq!(positions, if end == second { vec![] } else { vec![Some(format!("byte {end}"))] });
     }
     for place in second..file.len() {
         let mut damaged = file.clone();

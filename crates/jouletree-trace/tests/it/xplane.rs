@@ -106,7 +106,7 @@ fn compiled_programs() {
     ];
     assert_eq!(found, wanted);
     assert!(trace.warnings.iter().any(|warning| warning.message.contains("by their names alone")));
-    // The marker is the only thing that tells the time.
+    // The marker is the only thing with the time.
     let [marker] = trace.sources[0].markers.as_slice() else { panic!("{:?}", trace.sources[0].markers) };
     assert_eq!(marker.at, marker.wall);
     let TimeBase::Epoch { base, origin: BaseOrigin::Marker, .. } = trace.sources[0].time_base else {
@@ -161,7 +161,7 @@ fn module(instruction: &str, op_name: &str) -> Vec<u8> {
     Message::new().message(1, module).0
 }
 
-/// The program's number finds its module; without it, the module's name does; on a TPU the name of the event tells.
+/// The program's number finds its module; without it, the module's name does; on a TPU the name of the event does.
 #[test]
 fn compiled_programs_with_their_modules() {
     let proto = module("dot.1", "jit(step)/transpose(jvp(net))/dense/dot_general");
@@ -305,7 +305,7 @@ fn events_without_a_time_are_told() {
     let negative = Message::new().integer(1, 1).integer(2, 5).integer(3, -5);
     let good = Message::new().integer(1, 1).integer(2, 5_000).integer(3, 7_000);
     let nameless = Message::new().integer(1, 99).integer(2, 5_000).integer(3, 7_000);
-    // Fields in an order that nobody writes, and fields that nobody knows.
+    // Fields in an order that is never written, and unknown fields.
     let shuffled = Message::new().text(77, "new").message(4, Message::new().integer(1, 3)).integer(3, 2_000);
     let shuffled = shuffled.integer(2, 30_000).integer(1, 1).double(78, 1.0);
     let line = Message::new().messages(4, [sum, negative, good, nameless, shuffled]).integer(3, 100).text(2, "l");

@@ -62,11 +62,11 @@ fn replaced_bytes_are_explained() {
     bytes.extend(gpu());
     let mangled: Vec<u8> =
         bytes.iter().flat_map(|byte| if *byte < 0x80 { vec![*byte] } else { vec![0xef, 0xbf, 0xbd] }).collect();
-    let told = match read(&mangled) {
+    let message = match read(&mangled) {
         Ok(trace) => trace.warnings.iter().map(ToString::to_string).collect::<String>(),
         Err(error) => error.to_string(),
     };
-    assert!(told.contains("treated as text"), "{told}");
+    assert!(message.contains("treated as text"), "{message}");
 }
 
 #[test]

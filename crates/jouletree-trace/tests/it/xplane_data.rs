@@ -119,7 +119,7 @@ fn times_are_times_of_day() {
         let wanted = TimeBase::Epoch { base, origin: BaseOrigin::File, within: Nanos(0) };
         assert_eq!(trace.sources[0].time_base, wanted, "{name}");
     }
-    // The file does not tell; the one beside it brackets the start.
+    // The file does not say it; the one beside it brackets the start.
     let trace = read(&folder, "tf215_keras_minibert");
     let TimeBase::Epoch { base, origin: BaseOrigin::Sidecar, within } = trace.sources[0].time_base else {
         panic!("{:?}", trace.sources[0].time_base);
@@ -132,7 +132,7 @@ fn times_are_times_of_day() {
     assert_eq!(markers.len(), 1);
     for marker in markers {
         let late = marker.at - marker.wall;
-        println!("the marker stands {late} after its time");
+        println!("the marker is {late} after its time");
         assert!(late >= Nanos(0) && late < Nanos(200_000), "{late}");
     }
 }

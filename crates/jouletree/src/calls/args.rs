@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use jouletree_run::EnergyOf;
+use jouletree_run::Scope;
 use jouletree_session::calls::WindowRule;
 
 use crate::cli::{EnergyArg, Format};
@@ -89,11 +89,11 @@ impl From<WindowArg> for WindowRule {
 
 impl CallsArgs {
     /// Whose energy counts. FECoM's rule is about the machine.
-    pub fn energy_of(&self) -> EnergyOf {
+    pub fn energy_of(&self) -> Scope {
         match (self.energy, self.window) {
             (Some(energy), _) => energy.into(),
-            (None, WindowArg::Exact) => EnergyOf::Tree,
-            (None, WindowArg::Fecom) => EnergyOf::Device,
+            (None, WindowArg::Exact) => Scope::Tree,
+            (None, WindowArg::Fecom) => Scope::Device,
         }
     }
 }

@@ -1,13 +1,11 @@
 //! Power over one call, drawn.
 
-use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
+use jouletree_host::whole;
 use jouletree_report::{CallPicture, CallTrack, Figure, FigureFormat};
 use jouletree_run::RunError;
-
-use crate::partial::Partial;
 
 use super::measured::{Measured, MeasuredCall};
 
@@ -46,12 +44,7 @@ pub fn write(measured: &Measured, chosen: Option<usize>, file: &Path) -> Result<
     let Some(figure) = Figure::of_call(&picture) else {
         bail!("no power is known around {}; there is nothing to draw", call.row.function)
     };
-    let partial = Partial::beside(file)?;
-    partial
-        .file()
-        .write_all(&figure.bytes(format)?)
-        .with_context(|| format!("cannot write {}", file.display()))?;
-    partial.become_whole(file)?;
-    eprintln!("wrote {}", file.display());
+    whole::write(file, &figure.bytes(format)?)?;
+    writeln_stderr!("wrote {}", file.display());
     Ok(())
 }

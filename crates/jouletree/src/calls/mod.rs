@@ -8,14 +8,17 @@ mod sites;
 
 use anyhow::{Result, bail};
 use jouletree_account::calls::compare::{self, Choice};
+use jouletree_model::Warning;
+use jouletree_report::{Trust, Whole};
 use jouletree_run::fecom::{self, FecomData};
-use jouletree_run::{EnergyOf, RunFolder};
+use jouletree_run::{RunFolder, Scope};
 use jouletree_session::calls::{self as measured, Measured, WindowRule, of_fecom, of_run, rows};
 
 use args::CallsBy;
 pub use args::{CallsArgs, EXAMPLES};
 
 use crate::cli::Format;
+use crate::numbers::percent;
 use crate::page::Page;
 use crate::show::look;
 use crate::{Outcome, json, print, print_warnings, tables};
@@ -37,9 +40,9 @@ pub fn run(arguments: &CallsArgs) -> Result<Outcome> {
 /// The calls of a run by the lines that make them.
 pub fn by_site(run: &RunFolder) -> Result<Page> {
     let mut measured = Measured::new(WindowRule::Exact);
-    of_run::add(&mut measured, run, 0, EnergyOf::Tree)?;
+    of_run::add(&mut measured, run, 0, Scope::Tree)?;
     let mut page = sites::page(&sites::rows(&measured), SITES);
-    pages::waits(&measured.rows()).into_iter().for_each(|told| page.words(told));
+    pages::waits(&measured.rows()).into_iter().for_each(|line| page.words(line));
     Ok(page)
 }
 
@@ -61,9 +64,28 @@ fn read(arguments: &CallsArgs) -> Result<Measured> {
     }
     for (number, run) in runs.iter().enumerate() {
         of_run::add(&mut measured, run, number, arguments.energy_of())?;
+        measured.warnings.extend(not_idle(run, arguments));
     }
     of_fecom::add(&mut measured, data)?;
     Ok(measured)
+}
+
+/// That the machine was not idle while it should have been, so that net energies of whole devices are of no use.
+fn not_idle(run: &RunFolder, arguments: &CallsArgs) -> Option<Warning> {
+    let recording = run.manifest().recording.as_ref()?;
+    let trust = Trust::of(Some(recording), &Whole::of_recording(recording));
+    let used = percent(trust.neighbours.filter(|_| trust.is_disturbed())?);
+    let message = match arguments.energy_of() {
+        Scope::Device => format!(
+            "other programs used {used} of the devices, so the idle level is not idle and net energies mean nothing; leave \
+             --energy device out, or record on an idle machine"
+        ),
+        Scope::Tree => format!(
+            "other programs used {used} of the devices; energies are the program's share of them, and the other rule, which is \
+             about the whole device, means nothing; record on an idle machine"
+        ),
+    };
+    Some(Warning::new(run.path().display().to_string(), message))
 }
 
 fn written(measured: &Measured, arguments: &CallsArgs) -> Result<String> {

@@ -3,13 +3,13 @@
 use anyhow::{Result, bail};
 use jouletree_account::{Attribution, Spreads};
 use jouletree_model::{Lane, TimeRange, Trace};
-use jouletree_run::{EnergyOf, MeteredSeries, RunFolder, accounted};
+use jouletree_run::{MeteredSeries, RunFolder, Scope, accounted};
 use jouletree_session::accounting::{Method, account};
 
 use super::args::CallsArgs;
 use super::measured::{Measured, MeasuredCall};
 use crate::cli::{By, Format, ViewArgs};
-use crate::show;
+use crate::show::{self, Shown};
 
 /// The operations of the call that was chosen, with what the process tree used for them.
 pub fn written(measured: &Measured, arguments: &CallsArgs) -> Result<String> {
@@ -24,7 +24,7 @@ pub fn written(measured: &Measured, arguments: &CallsArgs) -> Result<String> {
     let range = range_of(measured, &run, &trace, arguments.call)?;
     trace.lanes = trace.lanes.iter().map(|lane| during(lane, range)).collect();
     // Where no energy is known nothing is charged: what of an operation is before and after is out.
-    let power: Vec<MeteredSeries> = accounted(run.read_power()?, EnergyOf::Tree)
+    let power: Vec<MeteredSeries> = accounted(run.read_power()?, Scope::Tree)
         .into_iter()
         .map(|metered| MeteredSeries { series: metered.series.within(&[range]), ..metered })
         .collect();
@@ -41,7 +41,8 @@ pub fn written(measured: &Measured, arguments: &CallsArgs) -> Result<String> {
     };
     let top = matches!(arguments.format, Format::Table | Format::Markdown).then_some(arguments.top);
     let view = ViewArgs { format: arguments.format, top, ..ViewArgs::default() };
-    show::view(&footprint, &Spreads::default(), By::Op, &view)
+    let spreads = Spreads::default();
+    show::view(&Shown { trust: None, ..Shown::of(&footprint, &spreads, None) }, By::Op, &view)
 }
 
 /// The events of a lane that have a part in a stretch of time.
@@ -66,6 +67,6 @@ fn range_of(measured: &Measured, run: &RunFolder, trace: &Trace, chosen: Option<
     let row = &call.row;
     let number = row.number.map(|number| format!(" #{number}")).unwrap_or_default();
     let site = row.site.as_ref().map(|site| format!(" at {site}")).unwrap_or_default();
-    eprintln!("{}{number}{site}, {}", row.function, range.duration());
+    writeln_stderr!("{}{number}{site}, {}", row.function, range.duration());
     Ok(range)
 }

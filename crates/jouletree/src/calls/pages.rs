@@ -10,7 +10,7 @@ use crate::page::Page;
 use super::args::{CallsArgs, WindowArg};
 use super::rows::{CallRow, FunctionRow, ProjectRow, SizeRow, TrendRow};
 
-/// Of so many calls that were not at rest it is told why.
+/// For so many calls the reason is shown why the machine was not stable.
 const MOST_RESTLESS: usize = 5;
 
 /// Calls; below their resolution they have no number but that.
@@ -71,20 +71,20 @@ pub fn calls(rows: &[CallRow], arguments: &CallsArgs) -> Page {
     }
     let mut page = Page::of(table);
     page.words(left_out(rows.len(), arguments.top, "calls"));
-    waits(rows).into_iter().for_each(|told| page.words(told));
-    let told = match arguments.window {
+    waits(rows).into_iter().for_each(|line| page.words(line));
+    let method = match arguments.window {
         WindowArg::Exact => {
-            "gross is what the process tree used, or all of the device with --energy device; net is gross beyond idling before \
-             the call, ± what it may be off by in 95 of 100 cases, and unknown where the program did not rest before it; < is \
+            "gross is the process tree's share, as in every other view, or all of the device with --energy device; net is gross \
+             beyond idling before the call, ± half its 95 % interval, and unknown where the program did not rest before it; < is \
              below resolution; the other rule is FECoM's, about the whole device (--window fecom)"
         }
         WindowArg::Fecom => "by FECoM's rule; the other rule is the exact one (--window exact)",
     };
-    page.words(Cell::from(told).styled(colour::quiet()));
+    page.words(Cell::from(method).styled(colour::quiet()));
     page
 }
 
-/// What was waited for the machine to be at rest, and why some calls began without.
+/// How long calls waited for a stable machine, and why some began without.
 pub fn waits(rows: &[CallRow]) -> Vec<String> {
     // A call has a row for each device.
     let mut seen = HashSet::new();
@@ -96,19 +96,19 @@ pub fn waits(rows: &[CallRow]) -> Vec<String> {
         return Vec::new();
     }
     let seconds: f64 = asked.iter().filter_map(|(_, row)| row.waited_s).sum();
-    let mut told = vec![format!(
-        "{} of {} calls began at rest; {seconds:.1} s were waited in all",
+    let mut lines = vec![format!(
+        "{} of {} calls began on a stable machine; they waited {seconds:.1} s in total",
         rested.len(),
         asked.len()
     )];
-    told.extend(restless.iter().take(MOST_RESTLESS).map(|(number, row)| {
+    lines.extend(restless.iter().take(MOST_RESTLESS).map(|(number, row)| {
         let (waited, why) = (row.waited_s.unwrap_or_default(), row.stability.as_deref().unwrap_or_default());
-        format!("#{} was not at rest after {waited:.1} s: {why}", number + 1)
+        format!("#{} began on an unstable machine after {waited:.1} s: {why}", number + 1)
     }));
     if restless.len() > MOST_RESTLESS {
-        told.push(format!("and {} more; --format json tells why", restless.len() - MOST_RESTLESS));
+        lines.push(format!("and {} more; --format json has the reasons", restless.len() - MOST_RESTLESS));
     }
-    told
+    lines
 }
 
 /// Functions, the largest first.
@@ -187,8 +187,8 @@ pub fn projects(rows: &[ProjectRow]) -> Page {
     let mut page = Page::of(table);
     page.words(
         Cell::from(
-            "last calls: the last call of each name, of names that every run has energy of, as FECoM sums; outside: what no \
-             call used",
+            "whole is the process tree's share, as in `show`, or all of the device with --energy device; last calls: the last \
+             call of each name, of names that every run has energy of, as FECoM sums; outside: what no call used",
         )
         .styled(colour::quiet()),
     );
@@ -223,8 +223,12 @@ pub fn projects(rows: &[ProjectRow]) -> Page {
 /// Energy against size.
 pub fn sizes(rows: &[SizeRow]) -> Page {
     let header = ["function", "project", "device", "MiB", "steps", "with energy", "J/MiB", "95 %", "r", "p"];
-    let table =
-        Columns::new(&header).left(2).shorten(1, Keep::End).shorten(0, Keep::End).parted(7, '…').parted(3, '…');
+    let table = Columns::new(&header)
+        .left(2)
+        .shorten(1, Keep::End)
+        .shorten(0, Keep::End)
+        .split_at(7, '…')
+        .split_at(3, '…');
     let mut table = table.optional(&[5, 4, 9, 3, 7]);
     for row in rows {
         table.row(vec![
@@ -249,7 +253,7 @@ pub fn sizes(rows: &[SizeRow]) -> Page {
 /// Energies of many functions against time and size.
 pub fn trends(rows: &[TrendRow]) -> Page {
     let header = ["device", "energy against", "functions", "points", "slope", "95 %", "r", "p"];
-    let mut table = Columns::new(&header).left(0).left(1).left(2).parted(5, '…').optional(&[5]);
+    let mut table = Columns::new(&header).left(0).left(1).left(2).split_at(5, '…').optional(&[5]);
     for row in rows {
         table.row(vec![
             Cell::from(row.device.as_str()),

@@ -1,4 +1,4 @@
-//! Arguments about where and how a machine stands. Each is a setting that files and the environment can have, too.
+//! Arguments about the location and site of a machine. Each is a setting that files and the environment can have, too.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use jouletree_carbon::{Context, Intensity};
 
 use crate::cache;
 
-/// Where and how a machine stands.
+/// The location and site of a machine.
 #[derive(Args, Default)]
 #[command(next_help_heading = "Place, carbon, cost")]
 pub struct CarbonArgs {
@@ -40,7 +40,7 @@ pub struct CarbonArgs {
     /// Litres of water per kWh of the data centre
     #[arg(long, value_name = "L/KWH")]
     pub wue: Option<f64>,
-    /// Count the making of the machine: its kg of CO2 equivalent, `server` for an estimate from its parts, or the instance of
+    /// Count embodied emissions of the machine: its kg of CO2 equivalent, `server` for an estimate from its parts, or the instance of
     /// a cloud, as in aws/p3.2xlarge, for the server that it runs on
     #[arg(long, value_name = "KG")]
     pub embodied: Option<String>,
@@ -63,21 +63,21 @@ impl CarbonArgs {
         Ok(settings)
     }
 
-    /// Where and how the machine stands.
+    /// The location and site of the machine.
     pub fn context(&self) -> Result<Context> {
         let context = Context::resolve(&self.settings()?, cache::folder().as_deref())?;
-        context.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+        context.warnings.iter().for_each(|warning| writeln_stderr!("warning: {warning}"));
         Ok(context)
     }
 
-    /// The intensity, if somebody tells where this is. Settings that cannot be read are no reason not to measure: without a
-    /// flag of these, they are told of and left alone.
+    /// The intensity, if the location is known. Settings that cannot be read are no reason not to measure: without a
+    /// flag of these, they cause a warning and are left alone.
     pub fn known_intensity(&self) -> Result<Option<Intensity>> {
         let mut alone = Settings::default();
         self.apply(&mut alone);
         match self.context() {
             Err(error) if alone.is_empty() => {
-                eprintln!("warning: carbon is not told: {error:#}");
+                writeln_stderr!("warning: carbon is not counted: {error:#}");
                 Ok(None)
             }
             context => Ok(context?.intensity),

@@ -1,7 +1,7 @@
 //! `jouletree emissions`: what windows of a program come to, for jouletree's Python package, which asks as other trackers
 //! would compute: one JSON object on standard input, one on standard output, rows in the files that it names.
 //!
-//! Whatever is wrong with settings or files, energy is told: what could not be done is in the warnings.
+//! Whatever is wrong with settings or files, energy is returned: what could not be done is in the warnings.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use jouletree_carbon::formats::codecarbon::{self, Utilization};
-use jouletree_carbon::formats::{Cell, Machine, Mode, Part, Parts, Record, eco2ai, write_row};
+use jouletree_carbon::formats::{Cell, ClassEnergy, Machine, Mode, Parts, Record, eco2ai, write_row};
 use jouletree_carbon::memory;
 use jouletree_carbon::settings::{Key, Layer, Settings, Sources};
 use jouletree_carbon::{Context, Epoch, Equivalents, Factors, Impact, Intensity, forecast};
 use jouletree_host::Roots;
-use jouletree_model::{Device, DeviceClass, Joules, Kind, Nanos, Warning};
-use jouletree_run::HostFacts;
+use jouletree_model::{Device, DeviceClass, Grams, Joules, KilowattHours, Kind, Nanos, Warning};
+use jouletree_run::{HostFacts, Scope};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::of_run::{Counted, Scope, charged, gpu_model, machine, sum};
+use super::of_run::{Counted, charged, gpu_model, machine, scope_of, sum};
 use super::{emissions_csv, side};
 use crate::{cache, json, print};
 
@@ -60,7 +60,7 @@ struct RunOfProgram {
     epoch: String,
 }
 
-/// A device as the protocol of windows tells it.
+/// A device as the protocol of windows describes it.
 #[derive(Deserialize)]
 struct DeviceRow {
     device: Device,
@@ -70,7 +70,7 @@ struct DeviceRow {
     high_j: f64,
     ours_j: f64,
     unknown_j: f64,
-    /// Where its energy is read, which names a GPU; older packages do not tell.
+    /// Where its energy is read, which names a GPU; older packages do not send it.
     #[serde(default)]
     source: Option<String>,
 }
@@ -135,9 +135,9 @@ struct Answer {
     low_j: f64,
     high_j: f64,
     kind: Option<Kind>,
-    it_energy_kwh: f64,
-    energy_kwh: f64,
-    carbon_g: Option<f64>,
+    it_energy_kwh: KilowattHours,
+    energy_kwh: KilowattHours,
+    carbon_g: Option<Grams>,
     intensity: Option<Intensity>,
     water_l: f64,
     cost: Option<f64>,
@@ -153,9 +153,9 @@ struct Prediction {
     energy_j: f64,
     low_j: Option<f64>,
     high_j: Option<f64>,
-    energy_kwh: f64,
+    energy_kwh: KilowattHours,
     duration_s: f64,
-    carbon_g: Option<f64>,
+    carbon_g: Option<Grams>,
     warm_up_epochs: usize,
 }
 
@@ -176,9 +176,9 @@ fn answer(request: &Request) -> Answer {
     let (context, problems) = Context::resolve_what_can_be(&settings, cache::folder().as_deref());
     warnings.extend(problems);
     warnings.extend(context.warnings.clone());
-    let scope = Scope::of(&settings, false).unwrap_or_else(|error| {
+    let scope = scope_of(&settings, false).unwrap_or_else(|error| {
         warnings.push(error.to_string());
-        Scope::Machine
+        Scope::Device
     });
     let record = record(request, &settings, context, scope, &mut warnings);
     let row = codecarbon::row(&record, request.machine.into());
@@ -195,11 +195,11 @@ fn answer(request: &Request) -> Answer {
         kind: record.parts.kind(),
         it_energy_kwh: impact.it_energy.kilowatt_hours(),
         energy_kwh: impact.energy.kilowatt_hours(),
-        carbon_g: impact.carbon_g,
+        carbon_g: impact.carbon,
         water_l: impact.water_l,
         cost: super::cost(&record, None),
         currency: record.context.currency.clone(),
-        equivalents: impact.carbon_g.map(|grams| Equivalents::of(grams, Factors::USUAL)),
+        equivalents: impact.carbon.map(|grams| Equivalents::of(grams, Factors::USUAL)),
         prediction: request.epochs.as_ref().and_then(|epochs| prediction(epochs, &record)),
         intensity: record.context.intensity.clone(),
         wrote,
@@ -256,7 +256,7 @@ fn gpu_name(row: &DeviceRow) -> String {
 fn parts(devices: &[DeviceRow], scope: Scope) -> Parts {
     sum(devices.iter().map(|row| {
         let (energy, low, high) = (Joules(row.energy_j), Joules(row.low_j), Joules(row.high_j));
-        let whole = Part { energy, low, high, kind: row.kind };
+        let whole = ClassEnergy { energy, low, high, kind: row.kind };
         let users = Some((Joules(row.ours_j), Joules(row.unknown_j)));
         (row.device.class(), charged(row.device.class(), whole, users, scope))
     }))
@@ -341,15 +341,15 @@ fn prediction(epochs: &Epochs, record: &Record) -> Option<Prediction> {
         time: Nanos((done.duration_s * 1e9).round() as i64),
     };
     let done: Vec<Epoch> = epochs.done.iter().map(epoch).collect();
-    let told = forecast(&done, epochs.total)?;
-    let impact = Impact::of(told.energy, record.context.facility, record.context.intensity.as_ref());
+    let epochs_to_come = forecast(&done, epochs.total)?;
+    let impact = Impact::of(epochs_to_come.energy, record.context.facility, record.context.intensity.as_ref());
     Some(Prediction {
-        energy_j: told.energy.0,
-        low_j: told.interval.map(|(low, _)| low.0),
-        high_j: told.interval.map(|(_, high)| high.0),
+        energy_j: epochs_to_come.energy.0,
+        low_j: epochs_to_come.interval.map(|(low, _)| low.0),
+        high_j: epochs_to_come.interval.map(|(_, high)| high.0),
         energy_kwh: impact.energy.kilowatt_hours(),
-        duration_s: told.time.seconds(),
-        carbon_g: impact.carbon_g,
-        warm_up_epochs: told.warm_up,
+        duration_s: epochs_to_come.time.seconds(),
+        carbon_g: impact.carbon,
+        warm_up_epochs: epochs_to_come.warm_up,
     })
 }

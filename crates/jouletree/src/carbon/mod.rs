@@ -1,4 +1,4 @@
-//! Grams, litres and money: what the energy of a run stands for, with the source of every figure.
+//! Grams, litres and money: the impact of the energy of a run, with the source of every figure.
 
 mod args;
 mod emissions;

@@ -4,15 +4,16 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use jouletree_account::{EnergyTree, Tef, t2e};
+use jouletree_account::{EnergyTree, Spreads, Tef, t2e};
 use jouletree_carbon::amounts::{LITRES, amount, grams, kilowatt_hours, significant};
 use jouletree_carbon::formats::Record;
 use jouletree_carbon::{Equivalents, Factors, Impact, Intensity, sci};
-use jouletree_model::{Joules, Kind, Warning};
-use jouletree_run::{EnergyOf, RunError, accounted};
+use jouletree_model::{Grams, Interval, Joules, KilowattHours, Kind, Warning};
+use jouletree_report::{Trust, Whole};
+use jouletree_run::{RunError, Scope, accounted};
 use serde::Serialize;
 
-use super::of_run::{self, embodied_g};
+use super::of_run::{self, embodied};
 use super::{CarbonArgs, WHERE, cost};
 use crate::cell::Cell;
 use crate::cli::Format;
@@ -32,7 +33,7 @@ Examples:
   jouletree carbon RUN --country FRA --format json | jq '.carbon_g, .intensity'
   jouletree config show                            which place and price hold here, and who says so
 
-Where nobody says where a run was, its carbon is unknown. Nothing is asked over the network unless --online is given.
+Without a location the carbon of a run is unknown. Nothing is asked over the network unless --online is given.
 docs/carbon.md names the tables and their years.";
 
 #[derive(Args)]
@@ -56,9 +57,9 @@ pub struct CarbonCommand {
     pub format: Format,
 }
 
-/// Everything that a run stands for.
+/// The energy of a run and its impact.
 #[derive(Serialize)]
-struct Told {
+struct RunView {
     run_id: String,
     kind: Option<Kind>,
     duration_s: f64,
@@ -66,22 +67,25 @@ struct Told {
     it_energy_j: f64,
     low_j: f64,
     high_j: f64,
-    it_energy_kwh: f64,
+    it_energy_kwh: KilowattHours,
     pue: f64,
-    energy_kwh: f64,
+    energy_kwh: KilowattHours,
     intensity: Option<Intensity>,
-    carbon_g: Option<f64>,
-    carbon_low_g: Option<f64>,
-    carbon_high_g: Option<f64>,
+    carbon_g: Option<Grams>,
+    carbon_low_g: Option<Grams>,
+    carbon_high_g: Option<Grams>,
     wue: f64,
     water_l: f64,
-    embodied_g: Option<f64>,
+    embodied_g: Option<Grams>,
     units: Option<f64>,
-    sci_g: Option<f64>,
+    sci_g: Option<Grams>,
     cost: Option<f64>,
     currency: String,
     equivalents: Option<Equivalents>,
     layers: Vec<Layer>,
+    /// Where all joules are; `None` where operations were not accounted, or others' energy counts.
+    whole: Option<Whole>,
+    trust: Trust,
     warnings: Vec<Warning>,
 }
 
@@ -92,7 +96,7 @@ struct Layer {
     depth: u16,
     energy_j: f64,
     share: f64,
-    carbon_g: Option<f64>,
+    carbon_g: Option<Grams>,
 }
 
 /// Runs the command.
@@ -106,42 +110,53 @@ pub fn run(arguments: &CarbonCommand) -> Result<Outcome> {
     let context = arguments.carbon.context()?;
     let mut warnings = Vec::new();
     let record = of_run::record(&run, &settings, context, &mut warnings)?;
-    let scope = if record.tracking_mode == "process" { EnergyOf::Tree } else { EnergyOf::Device };
+    let scope = if record.tracking_mode == "process" { Scope::Tree } else { Scope::Device };
     let power = accounted(run.read_power()?, scope);
     let accounting = run.manifest().accounting.as_ref();
-    let layers = match run.read_footprint() {
+    let recording = run.manifest().recording.as_ref();
+    let (layers, whole) = match run.read_footprint() {
         // Layers are parts of what was accounted, and of nothing else.
-        Ok(_) if accounting.is_some_and(|accounting| accounting.energy != scope) => Vec::new(),
-        Ok(footprint) => layers(&t2e(&Tef::from(&footprint), &[]), &record, arguments.depth),
-        Err(RunError::OnlyRecorded(_)) => Vec::new(),
+        Ok(_) if accounting.is_some_and(|accounting| accounting.energy != scope) => (Vec::new(), None),
+        Ok(footprint) => {
+            let spreads: Spreads = recording.into_iter().flat_map(|recording| recording.spreads()).collect();
+            let whole = Whole::of(&footprint, &spreads);
+            (layers(&t2e(&Tef::from(&footprint), &[]), &record, arguments.depth), Some(whole))
+        }
+        Err(RunError::OnlyRecorded(_)) => (Vec::new(), None),
         Err(error) => return Err(error.into()),
     };
-    let told = told(&record, cost(&record, Some(&power)), arguments.units, layers, warnings);
+    let trust = {
+        let (low, high) = record.parts.bounds();
+        let interval = (low < high).then_some(Interval { low, high });
+        let energy = Whole::unplaced(record.impact().it_energy, record.parts.kind(), interval);
+        Trust::of(recording, &energy)
+    };
+    let view = view(&record, cost(&record, Some(&power)), arguments.units, (layers, whole, trust), warnings);
     print(&match (look(arguments.format), arguments.format) {
-        (Some(look), _) => page(&told).written(look),
-        (None, Format::Csv) => tables::csv(&told.layers)?,
-        (None, _) => json::written(&told)?,
+        (Some(look), _) => page(&view).written(look),
+        (None, Format::Csv) => tables::csv(&view.layers)?,
+        (None, _) => json::written(&view)?,
     })?;
-    print_warnings(&told.warnings);
-    if told.carbon_g.is_none() {
-        eprintln!("its carbon is unknown: {WHERE}");
+    print_warnings(&view.warnings);
+    if view.carbon_g.is_none() {
+        writeln_stderr!("its carbon is unknown: {WHERE}");
     }
-    Ok(Outcome { warnings: told.warnings, strict: false })
+    Ok(Outcome { warnings: view.warnings, strict: false })
 }
 
-fn told(
+fn view(
     record: &Record,
     cost: Option<f64>,
     units: Option<f64>,
-    layers: Vec<Layer>,
+    (layers, whole, trust): (Vec<Layer>, Option<Whole>, Trust),
     warnings: Vec<Warning>,
-) -> Told {
+) -> RunView {
     let (impact, context) = (record.impact(), &record.context);
     let (low, high) = record.parts.bounds();
-    let of = |energy: Joules| Impact::of(energy, context.facility, context.intensity.as_ref()).carbon_g;
-    let embodied_g = embodied_g(record);
-    let sci_g = units.and_then(|units| sci(impact.carbon_g?, embodied_g.unwrap_or_default(), units));
-    Told {
+    let of = |energy: Joules| Impact::of(energy, context.facility, context.intensity.as_ref()).carbon;
+    let embodied_g = embodied(record);
+    let sci_g = units.and_then(|units| sci(impact.carbon?, embodied_g.unwrap_or_default(), units));
+    RunView {
         run_id: record.run_id.clone(),
         kind: record.parts.kind(),
         duration_s: record.seconds(),
@@ -153,7 +168,7 @@ fn told(
         pue: context.facility.pue,
         energy_kwh: impact.energy.kilowatt_hours(),
         intensity: context.intensity.clone(),
-        carbon_g: impact.carbon_g,
+        carbon_g: impact.carbon,
         carbon_low_g: of(low),
         carbon_high_g: of(high),
         wue: context.facility.wue,
@@ -163,8 +178,10 @@ fn told(
         sci_g,
         cost,
         currency: context.currency.clone(),
-        equivalents: impact.carbon_g.map(|grams| Equivalents::of(grams, Factors::USUAL)),
+        equivalents: impact.carbon.map(|grams| Equivalents::of(grams, Factors::USUAL)),
         layers,
+        whole,
+        trust,
         warnings,
     }
 }
@@ -178,7 +195,7 @@ fn layers(tree: &EnergyTree, record: &Record, depth: u16) -> Vec<Layer> {
         depth,
         energy_j: energy.0,
         share: if whole.0 > 0.0 { energy.0 / whole.0 } else { 0.0 },
-        carbon_g: Impact::of(energy, context.facility, context.intensity.as_ref()).carbon_g,
+        carbon_g: Impact::of(energy, context.facility, context.intensity.as_ref()).carbon,
     };
     let mut rows = Vec::new();
     let mut open = vec![(tree, String::new(), 0_u16)];
@@ -197,56 +214,61 @@ fn layers(tree: &EnergyTree, record: &Record, depth: u16) -> Vec<Layer> {
     rows
 }
 
-fn page(told: &Told) -> Page {
+fn page(view: &RunView) -> Page {
     let mut page = Page::default();
-    let mut table = Columns::new(&["of", "amount", "how"]).left(0).left(2);
+    let mut table = Columns::new(&["item", "amount", "basis"]).left(0).left(2);
     let mut row = |name: &str, amount: String, how: String| {
         table.row(vec![Cell::from(name), Cell::from(amount), Cell::from(how).styled(colour::quiet())]);
     };
-    let kind = told.kind.map_or("nothing was metered".to_owned(), |kind| kind.to_string());
-    let is_known = told.low_j < told.high_j;
+    let kind = view.kind.map_or("nothing was metered".to_owned(), |kind| kind.to_string());
+    let is_known = view.low_j < view.high_j;
     let bounds =
-        if is_known { format!(", {} … {}", Joules(told.low_j), Joules(told.high_j)) } else { String::new() };
-    row("computers", kilowatt_hours(told.it_energy_kwh), format!("{kind}{bounds}"));
-    if told.pue != 1.0 {
-        row("data centre", kilowatt_hours(told.energy_kwh), format!("PUE {}", told.pue));
+        if is_known { format!(", {} … {}", Joules(view.low_j), Joules(view.high_j)) } else { String::new() };
+    row("IT equipment", kilowatt_hours(view.it_energy_kwh), format!("{kind}{bounds}"));
+    if view.pue != 1.0 {
+        row("data centre", kilowatt_hours(view.energy_kwh), format!("PUE {}", view.pue));
     }
-    match (&told.intensity, told.carbon_g) {
+    match (&view.intensity, view.carbon_g) {
         (Some(intensity), Some(carbon)) => row("carbon", grams(carbon), intensity.to_string()),
-        _ => row("carbon", "unknown".to_owned(), "nobody said where it ran".to_owned()),
+        _ => row("carbon", "unknown".to_owned(), "location unknown; add --country".to_owned()),
     }
-    if told.wue > 0.0 {
-        row("water", amount(told.water_l, &LITRES), format!("WUE {} L/kWh", told.wue));
+    if view.wue > 0.0 {
+        row("water", amount(view.water_l, &LITRES), format!("WUE {} L/kWh", view.wue));
     }
-    if let Some(embodied) = told.embodied_g {
-        row("making the machine", grams(embodied), "its share of time; not in the lines above".to_owned());
+    if let Some(embodied) = view.embodied_g {
+        row("embodied emissions", grams(embodied), "its share of time; not in the lines above".to_owned());
     }
-    if let (Some(score), Some(units)) = (told.sci_g, told.units) {
+    if let (Some(score), Some(units)) = (view.sci_g, view.units) {
         row("SCI", grams(score), format!("per unit, of {units}"));
     }
-    if let Some(cost) = told.cost {
+    if let Some(cost) = view.cost {
         row(
             "cost",
-            format!("{} {}", significant(cost), told.currency),
+            format!("{} {}", significant(cost), view.currency),
             "by the tariff, at the local time".to_owned(),
         );
     }
-    for (amount, unit, how) in told.equivalents.iter().flat_map(Equivalents::lines) {
-        row("as much as", format!("{} {unit}", significant(amount)), how.to_owned());
+    // Less than a metre, a few seconds or a charge give no idea of it.
+    for (amount, unit, how) in view.equivalents.iter().flat_map(Equivalents::lines).filter(|line| line.0 >= 1e-3) {
+        row("comparable to", format!("{} {unit}", significant(amount)), how.to_owned());
     }
     page.table(table);
-    if let Some(note) = told.intensity.as_ref().and_then(|intensity| intensity.note.clone()) {
+    if let Some(note) = view.intensity.as_ref().and_then(|intensity| intensity.note.clone()) {
         page.words(Cell::from(format!("note: {note}")).styled(colour::quiet()));
     }
-    if !told.layers.is_empty() {
+    if !view.layers.is_empty() {
         page.title("by layer");
-        page.table(layer_table(&told.layers));
+        page.table(layer_table(&view.layers));
+        page.words(
+            view.whole.as_ref().map(|whole| format!("{}: {}", whole.energy, whole.sentence())).unwrap_or_default(),
+        );
     }
+    tables::trust(&mut page, &view.trust);
     page
 }
 
 fn layer_table(layers: &[Layer]) -> Columns {
-    let mut table = Columns::new(&["layer", "carbon", "energy", "share", ""]).left(4).shorten(0, Keep::End);
+    let mut table = Columns::new(&["layer", "carbon", "energy", "of run", ""]).left(4).shorten(0, Keep::End);
     for layer in layers.iter().filter(|layer| layer.depth == 0 || layer.share >= 0.005) {
         let lead = "  ".repeat(usize::from(layer.depth));
         let name = layer.path.rsplit('/').next().unwrap_or_default();

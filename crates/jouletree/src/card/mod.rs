@@ -2,16 +2,15 @@
 
 mod written;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
+use jouletree_host::whole;
 use jouletree_report::card::gather;
 use jouletree_run::RunFolder;
 
 use crate::carbon::{CarbonArgs, WHERE};
-use crate::partial::Partial;
 use crate::{Outcome, json, print, print_warnings, run};
 
 pub const EXAMPLES: &str = "\
@@ -23,7 +22,7 @@ Examples:
       the runs of a study: means, spread, and what arguments that differ change
   jouletree card RUN --intensity 23 --format json | jq '.co2_eq_emissions'
 
-What runs do not tell, such as accuracy, is not on the card. docs/card.md says where each figure comes from.";
+What runs do not contain, such as accuracy, is not on the card. docs/card.md says where each figure comes from.";
 
 #[derive(Args)]
 pub struct CardArgs {
@@ -70,16 +69,14 @@ pub fn run(arguments: &CardArgs) -> Result<Outcome> {
         None => print(&text)?,
     }
     print_warnings(&card.warnings);
-    if card.carbon.carbon_g.is_none() {
-        eprintln!("its carbon is unknown, so there is no `co2_eq_emissions`: {WHERE}");
+    if card.carbon.carbon.is_none() {
+        writeln_stderr!("its carbon is unknown, so there is no `co2_eq_emissions`: {WHERE}");
     }
     Ok(Outcome { warnings: card.warnings, strict: false })
 }
 
 fn keep(output: &Path, text: &str) -> Result<()> {
-    let partial = Partial::beside(output)?;
-    partial.file().write_all(text.as_bytes()).with_context(|| format!("cannot write {}", output.display()))?;
-    partial.become_whole(output)?;
-    eprintln!("jouletree: wrote {}", output.display());
+    whole::write(output, text.as_bytes())?;
+    writeln_stderr!("jouletree: wrote {}", output.display());
     Ok(())
 }

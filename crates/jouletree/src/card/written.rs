@@ -1,7 +1,8 @@
 //! A card as Markdown, with the block at its head that Hugging Face's model cards have.
 
 use jouletree_carbon::Intensity;
-use jouletree_model::{Joules, Nanos};
+use jouletree_model::{Grams, Joules, Nanos};
+use jouletree_report::Base;
 use jouletree_report::card::{Card, Emissions, LayerRow, Sensitivity, Summary};
 
 use crate::cell::Cell;
@@ -9,7 +10,7 @@ use crate::columns::{Columns, Keep};
 use crate::numbers::percent;
 use crate::page::{Look, Page};
 use crate::program::phase_table;
-use crate::{carbon, markdown};
+use crate::{carbon, markdown, tables};
 
 /// How many layers are named; others are summed.
 const LAYERS: usize = 10;
@@ -37,9 +38,10 @@ fn front_matter(emissions: &Emissions) -> String {
     block + "---\n\n"
 }
 
-/// A number that every YAML reader takes for one: those of version 1.1 take `1e-7` for a text.
+/// A number with three digits that every YAML reader takes for one: those of version 1.1 take `1e-7` for a text.
 fn decimal(value: f64) -> String {
-    let text = format!("{value}");
+    let rounded: f64 = format!("{value:.2e}").parse().unwrap_or(value);
+    let text = format!("{rounded}");
     if text.contains('.') { text } else { format!("{text}.0") }
 }
 
@@ -50,15 +52,20 @@ fn page(card: &Card) -> Page {
     let kind = card.kind.map_or("nothing was metered".to_owned(), |kind| kind.to_string());
     page.words(format!("Energy of {runs}, {kind}; written by jouletree {}.", env!("CARGO_PKG_VERSION")));
     page.table(totals(card));
+    if card.whole.energy.0 > 0.0 {
+        let mean = if count > 1 { " on average" } else { "" };
+        page.words(format!("All joules of a run{mean}, {}: {}.", card.whole.energy, card.whole.sentence()));
+    }
+    card.trust.iter().for_each(|trust| tables::trust(&mut page, trust));
     if !card.phases.is_empty() {
         page.title("Training and inference");
-        page.table(phase_table(&card.phases));
+        page.table(phase_table(&card.phases, card.whole.spread()));
     }
     if !card.stages.is_empty() {
         page.title("Stages");
         let mut table = Columns::new(&["stage", "energy"]).names(0);
         for stage in &card.stages {
-            table.row(vec![stage.stage.clone(), Joules(stage.energy_j).to_string()]);
+            table.row(vec![stage.stage.clone(), stage.energy.to_string()]);
         }
         page.table(table);
     }
@@ -77,12 +84,15 @@ fn page(card: &Card) -> Page {
     }
     if !card.layers.is_empty() {
         page.title("Energy by layer");
-        page.words("Parts that do not overlap, of what was charged to operations; the mean over the runs.");
+        page.words(format!(
+            "Parts that do not overlap; shares are {}; the mean over the runs.",
+            Base::Run.as_str()
+        ));
         page.table(layer_table(&card.layers));
     }
     page.title("Hardware and software");
     page.table(facts(card));
-    page.title("What this card does not tell");
+    page.title("What this card does not contain");
     page.words(missing(card));
     page
 }
@@ -92,11 +102,11 @@ fn totals(card: &Card) -> Columns {
         let mut table = Columns::new(&["quantity", "amount", "95 %"]).left(0);
         let one = |summary: Option<Summary>| summary.map(|summary| summary.total).unwrap_or_default();
         table.row(vec!["time".to_owned(), seconds(one(card.time_s)), String::new()]);
-        let interval = interval(card.low_j, card.high_j, &|joules| Joules(joules).to_string());
+        let interval = interval(card.low.0, card.high.0, &|joules| Joules(joules).to_string());
         table.row(vec!["energy".to_owned(), Joules(one(card.energy_j)).to_string(), interval]);
-        let grams = card.carbon.carbon_g.map_or("unknown".to_owned(), carbon::grams);
-        let ends = card.carbon.carbon_low_g.zip(card.carbon.carbon_high_g);
-        let interval = ends.map(|(low, high)| self::interval(low, high, &carbon::grams));
+        let grams = card.carbon.carbon.map_or("unknown".to_owned(), carbon::grams);
+        let ends = card.carbon.carbon_low.zip(card.carbon.carbon_high);
+        let interval = ends.map(|(low, high)| self::interval(low.0, high.0, &|grams| carbon::grams(Grams(grams))));
         table.row(vec!["carbon".to_owned(), grams, interval.unwrap_or_default()]);
         return table;
     }
@@ -111,33 +121,33 @@ fn totals(card: &Card) -> Columns {
     };
     row("time", card.time_s, &seconds);
     row("energy", card.energy_j, &|joules| Joules(joules).to_string());
-    row("carbon", card.carbon_g, &carbon::grams);
+    row("carbon", card.carbon_g, &|value| carbon::grams(Grams(value)));
     table
 }
 
-/// `445 mJ … 2.06 J`; nothing where nobody knows.
+/// `445 mJ … 2.06 J`; nothing where unknown.
 fn interval(low: f64, high: f64, text: &dyn Fn(f64) -> String) -> String {
     if low < high { format!("{} … {}", text(low), text(high)) } else { String::new() }
 }
 
 fn carbon_table(card: &Card) -> Columns {
-    let told = &card.carbon;
-    let mut table = Columns::new(&["line", "amount", "how"]).left(0).left(2);
+    let carbon = &card.carbon;
+    let mut table = Columns::new(&["item", "amount", "basis"]).left(0).left(2);
     let mut row = |line: &str, amount: String, how: String| table.row(vec![line.to_owned(), amount, how]);
     let kind = card.kind.map_or("nothing was metered".to_owned(), |kind| kind.to_string());
-    row("computers", carbon::kilowatt_hours(told.it_energy_kwh), kind);
-    row("data centre", carbon::kilowatt_hours(told.energy_kwh), format!("PUE {}", told.pue));
-    match (&told.intensity, told.carbon_g) {
+    row("IT equipment", carbon::kilowatt_hours(carbon.it_energy_kwh), kind);
+    row("data centre", carbon::kilowatt_hours(carbon.energy_kwh), format!("PUE {}", carbon.pue));
+    match (&carbon.intensity, carbon.carbon) {
         (Some(intensity), Some(grams)) => row("carbon", carbon::grams(grams), of_intensity(intensity)),
-        _ => row("carbon", "unknown".to_owned(), "nobody said where it ran".to_owned()),
+        _ => row("carbon", "unknown".to_owned(), "location unknown; add --country".to_owned()),
     }
-    if let Some(litres) = told.water_l {
+    if let Some(litres) = carbon.water_l {
         row("water", carbon::litres(litres), "by the data centre’s WUE".to_owned());
     }
-    if let Some(grams) = told.embodied_g {
-        row("making the machine", carbon::grams(grams), "its share of time; not in the lines above".to_owned());
+    if let Some(grams) = carbon.embodied {
+        row("embodied emissions", carbon::grams(grams), "its share of time; not in the lines above".to_owned());
     }
-    if let (Some(cost), Some(currency)) = (told.cost, &told.currency) {
+    if let (Some(cost), Some(currency)) = (carbon.cost, &carbon.currency) {
         row(
             "cost",
             format!("{} {currency}", carbon::significant(cost)),
@@ -159,9 +169,9 @@ fn run_table(card: &Card) -> Columns {
             run.run.clone(),
             arguments.join(", "),
             seconds(run.duration_s),
-            Joules(run.energy_j).to_string(),
-            interval(run.low_j, run.high_j, &|joules| Joules(joules).to_string()),
-            run.carbon_g.map_or("unknown".to_owned(), carbon::grams),
+            run.energy.to_string(),
+            interval(run.low.0, run.high.0, &|joules| Joules(joules).to_string()),
+            run.carbon.map_or("unknown".to_owned(), carbon::grams),
         ]);
     }
     table
@@ -185,27 +195,26 @@ fn sensitivity_table(rows: &[Sensitivity]) -> Columns {
 }
 
 fn layer_table(layers: &[LayerRow]) -> Columns {
-    let has_deviation = layers.iter().any(|layer| layer.deviation_j.is_some());
-    let table = Columns::new(&["layer", "energy", "deviation", "share"]).shorten(0, Keep::End);
+    let has_deviation = layers.iter().any(|layer| layer.deviation.is_some());
+    let table = Columns::new(&["layer", "energy", "deviation", "of run"]).shorten(0, Keep::End);
     let mut table = if has_deviation { table } else { table.without(&[2]) };
-    let mut row = |path: String, energy: f64, deviation: Option<f64>, share: f64| {
-        let deviation = deviation.map(|joules| Joules(joules).to_string()).unwrap_or_default();
-        table.row(vec![
-            Cell::from(path),
-            Joules(energy).to_string().into(),
-            deviation.into(),
-            percent(share).into(),
-        ]);
+    let mut row = |path: String, energy: Joules, deviation: Option<Joules>, share: f64| {
+        let deviation = deviation.map(|deviation| deviation.to_string()).unwrap_or_default();
+        table.row(vec![Cell::from(path), energy.to_string().into(), deviation.into(), percent(share).into()]);
     };
     for layer in layers.iter().take(LAYERS) {
         let own = if layer.is_own { " (itself)" } else { "" };
         let path = if layer.path.is_empty() { "(model)" } else { &layer.path };
-        row(format!("{path}{own}"), layer.energy_j, layer.deviation_j, layer.share);
+        row(format!("{path}{own}"), layer.energy, layer.deviation, layer.run_share);
     }
     let others = layers.get(LAYERS..).unwrap_or_default();
     if !others.is_empty() {
-        let sum = |of: fn(&LayerRow) -> f64| others.iter().map(of).sum();
-        row(format!("({} others)", others.len()), sum(|layer| layer.energy_j), None, sum(|layer| layer.share));
+        row(
+            format!("({} others)", others.len()),
+            others.iter().map(|layer| layer.energy).sum(),
+            None,
+            others.iter().map(|layer| layer.run_share).sum(),
+        );
     }
     table
 }
@@ -232,11 +241,11 @@ fn facts(card: &Card) -> Columns {
     table
 }
 
-/// What nobody told, in words.
+/// What the runs lack, in words.
 fn missing(card: &Card) -> String {
     let mut missing = vec!["how good the model is"];
     if card.phases.is_empty() {
-        missing.push("which part was training and which inference (the program told no steps)");
+        missing.push("which part was training and which inference (the program recorded no steps)");
     }
     if card.layers.is_empty() {
         missing.push("which layer used how much (operations were not recorded)");
@@ -244,10 +253,10 @@ fn missing(card: &Card) -> String {
     if card.hardware.cpu.is_none() && card.hardware.gpus.is_empty() {
         missing.push("what it ran on");
     }
-    if card.carbon.carbon_g.is_none() {
+    if card.carbon.carbon.is_none() {
         missing.push("where it ran, and so its carbon");
     }
-    if card.carbon.embodied_g.is_none() {
+    if card.carbon.embodied.is_none() {
         missing.push("what making the machine emitted");
     }
     format!("Not known from the runs: {}.", missing.join("; "))
@@ -265,6 +274,7 @@ mod tests {
     fn small_and_large_grams_are_numbers_to_every_reader() {
         assert_eq!(decimal(1e-7), "0.0000001");
         assert_eq!(decimal(25.0), "25.0");
+        assert_eq!(decimal(0.005906558826494329), "0.00591");
         assert_eq!(decimal(1e21), "1000000000000000000000.0");
     }
 

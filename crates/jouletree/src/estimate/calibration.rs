@@ -67,9 +67,9 @@ fn of_run(
     let footprint = run::opened(Path::new(path))?.read_footprint()?;
     let steps = footprint.steps.iter().filter_map(|step| step.step.number()).collect::<BTreeSet<_>>().len().max(1);
     let forward = Tef::from(&footprint).by_pass().get(&Pass::Forward);
-    let gleaned = from_tree(&footprint.model, path).with_context(|| path.to_owned())?;
-    warnings.extend(gleaned.warnings);
+    let found = from_tree(&footprint.model, path).with_context(|| path.to_owned())?;
+    warnings.extend(found.warnings);
     let by = format!("{path}, the forward pass of a step (mean of {steps})");
-    let total = estimate(path, &gleaned.operators, bits, costs).total;
+    let total = estimate(path, &found.operators, bits, costs).total;
     Ok((by, Joules(forward.0 / steps as f64), total))
 }

@@ -139,7 +139,7 @@ impl Predicted {
         page.gap();
         let header = ["operator", "kind", "energy", "share", "9 of 10 within", "remark"];
         let mut table =
-            Columns::new(&header).shorten(0, Keep::End).left(1).left(5).parted(4, '…').optional(&[1, 5]);
+            Columns::new(&header).shorten(0, Keep::End).left(1).left(5).split_at(4, '…').optional(&[1, 5]);
         for row in &self.operators {
             let part = share(Joules(row.energy_j.unwrap_or_default()), Joules(self.energy_j));
             let remark = match (row.energy_j, row.is_outside) {

@@ -1,11 +1,11 @@
 //! `jouletree estimate layers train`: the prices of work and traffic, kept in a file.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use jouletree_host::whole;
 use jouletree_predict::layers::{AdditiveModel, LayerKind, Unit, read_tables};
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,6 @@ use crate::cell::Cell;
 use crate::cli::Format;
 use crate::columns::Columns;
 use crate::page::{Look, Page};
-use crate::partial::Partial;
 use crate::show::look;
 use crate::{Outcome, json, print, print_warnings, tables};
 
@@ -75,19 +74,14 @@ pub fn run(arguments: &TrainArgs) -> Result<Outcome> {
     let model = AdditiveModel::fit(&tables.tables, |_| true)?;
     let source = arguments.folder.display().to_string();
     let file = PredictorFile { format: FORMAT.to_owned(), source, model };
-    let partial = Partial::beside(output)?;
-    partial
-        .file()
-        .write_all(json::written(&file)?.as_bytes())
-        .with_context(|| format!("cannot write {}", output.display()))?;
-    partial.become_whole(output)?;
+    whole::write(output, json::written(&file)?.as_bytes())?;
     let prices = prices(&file.model);
     print(&match arguments.format {
         Format::Json => json::written(&prices)?,
         Format::Csv => tables::csv(&prices)?,
         format => page(&prices).written(look(format).unwrap_or(Look::Markdown)),
     })?;
-    eprintln!("jouletree: wrote {}", output.display());
+    writeln_stderr!("jouletree: wrote {}", output.display());
     print_warnings(&tables.warnings);
     Ok(Outcome { warnings: tables.warnings, strict: false })
 }

@@ -38,10 +38,10 @@ pub struct PredictorArgs {
     /// Measured trees of one device: a folder of four tables, or a file of lines of JSON
     #[arg(value_name = "DATA")]
     pub data: PathBuf,
-    /// What is left out; several are parted by commas, by default all of them
+    /// What is left out; comma-separated, by default all of them
     #[arg(long, value_name = "PROTOCOL", value_delimiter = ',', value_parser = protocols())]
     pub protocol: Vec<Protocol>,
-    /// What is compared; several are parted by commas, by default all of them
+    /// What is compared; comma-separated, by default all of them
     #[arg(long, value_name = "METHOD", value_delimiter = ',', value_parser = methods())]
     pub strategy: Vec<Method>,
     /// What IrEne may look at; by default all features, and under the protocol `paper` each group alone for end2end
@@ -106,11 +106,11 @@ pub fn run(arguments: &PredictorArgs) -> Result<Outcome> {
     print(&text)?;
     if rows.iter().any(|row| row.method == Method::SoftwareTracker) {
         let message = format!(
-            "{}; the energy of processor and memory was not logged, so that nominal power stands in for it: this repeats \
+            "{}; the energy of processor and memory was not logged, so nominal power is used instead: this repeats \
              the formula and not the published errors, whose logs are not published",
             arguments.tracker().formula()
         );
-        eprintln!("note: software-tracker: {message}");
+        writeln_stderr!("note: software-tracker: {message}");
     }
     print_warnings(&warnings);
     Ok(Outcome { warnings, strict: false })
@@ -120,7 +120,7 @@ pub fn run(arguments: &PredictorArgs) -> Result<Outcome> {
 fn compared(arguments: &PredictorArgs, data: &Dataset) -> Result<(Vec<EvaluationRow>, Vec<Warning>)> {
     let mut warnings = Vec::new();
     let mut plan = arguments.plan(data, &mut warnings);
-    // What nobody asked for by name need not be possible with these data.
+    // What was not asked for by name need not be possible with these data.
     let is_asked = !arguments.protocol.is_empty();
     let mut trainings = 0;
     let mut possible = Vec::new();

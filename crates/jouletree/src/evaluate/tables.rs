@@ -39,7 +39,7 @@ pub fn page(rows: &[EvaluationRow], seeds: u64) -> Page {
     page
 }
 
-/// Of a method under several groups of features, the fullest stands in tables by model.
+/// Of a method under several groups of features, the fullest is in tables by model.
 fn is_main(row: &EvaluationRow, rows: &[EvaluationRow]) -> bool {
     let rank = |features: FeatureSet| FeatureSet::ALL.iter().position(|known| *known == features);
     let same = rows.iter().filter(|other| other.method == row.method && other.protocol == row.protocol);

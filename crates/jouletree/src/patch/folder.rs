@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use jouletree_host::whole::PartialFolder;
 use jouletree_patch::{Options, Patched, Project};
 
 use super::sites::Listing;
@@ -37,7 +38,7 @@ pub fn run(arguments: &PatchArgs, undo: bool) -> Result<()> {
         if undo && file == Path::new(TABLE) {
             continue;
         }
-        let (old, new) = (from.join(file), partial.path.join(file));
+        let (old, new) = (from.join(file), partial.path().join(file));
         if let Some(parent) = new.parent() {
             fs::create_dir_all(parent)
                 .with_context(|| format!("{}: cannot create the folder", parent.display()))?;
@@ -49,11 +50,11 @@ pub fn run(arguments: &PatchArgs, undo: bool) -> Result<()> {
         }
     }
     if !undo {
-        let table = partial.path.join(TABLE);
+        let table = partial.path().join(TABLE);
         fs::write(&table, listing.json()?)
             .with_context(|| format!("{}: cannot write the file", table.display()))?;
     }
-    partial.become_whole(&output)?;
+    partial.become_whole()?;
     print(&if undo { format!("the original is {}\n", output.display()) } else { listing.summary(&output) })
 }
 
@@ -82,7 +83,7 @@ fn patches(
         let one =
             patched.remove(root.join(file).as_path()).context("no file").map_err(|error| error.to_string())?;
         let patch = one.patch.map_err(|error| located(&path, &error))?;
-        patch.notes.iter().for_each(|note| eprintln!("note: {}: {note}", path.display()));
+        patch.notes.iter().for_each(|note| writeln_stderr!("note: {}: {note}", path.display()));
         listing.add(&file.to_string_lossy(), &patch);
         Ok(patch.applied(one.source))
     })
@@ -110,7 +111,7 @@ fn originals(from: &Path, files: &[PathBuf]) -> Result<Vec<Option<Vec<u8>>>> {
     })
 }
 
-/// Changes every script and notebook, or tells of all that cannot be changed.
+/// Changes every script and notebook, or reports all that cannot be changed.
 fn each(
     files: &[PathBuf],
     mut change: impl FnMut(&Path) -> Result<Vec<u8>, String>,
@@ -135,7 +136,7 @@ fn each(
         [] => Ok(contents),
         [only] => bail!("{only}"),
         [first, rest @ ..] => {
-            rest.iter().take(MOST_ERRORS).for_each(|error| eprintln!("error: {error}"));
+            rest.iter().take(MOST_ERRORS).for_each(|error| writeln_stderr!("error: {error}"));
             bail!("{first} (and {} more; nothing was written)", rest.len())
         }
     }
@@ -154,13 +155,13 @@ fn collect(root: &Path, inside: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
         let path = entry.path();
         if kind.is_dir() {
             match skipped(&path) {
-                Some(why) => eprintln!("note: {}: left out: {why}", path.display()),
+                Some(why) => writeln_stderr!("note: {}: left out: {why}", path.display()),
                 None => collect(root, &name, files)?,
             }
         } else if kind.is_file() || path.is_file() {
             files.push(name);
         } else {
-            eprintln!("note: {}: left out: not a file", path.display());
+            writeln_stderr!("note: {}: left out: not a file", path.display());
         }
     }
     Ok(())
@@ -197,32 +198,4 @@ fn refuse_inside(from: &Path, output: &Path) -> Result<()> {
         bail!("{}: lies inside of the folder that is patched; name one outside of it with -o", output.display());
     }
     Ok(())
-}
-
-/// A folder under a name nobody looks at; removed unless it becomes the one that is wanted.
-struct PartialFolder {
-    path: PathBuf,
-}
-
-impl PartialFolder {
-    fn beside(path: &Path) -> Result<PartialFolder> {
-        let name = path.file_name().with_context(|| format!("{}: not the name of a folder", path.display()))?;
-        let partial = path.with_file_name(format!(".{}.partial-{}", name.to_string_lossy(), std::process::id()));
-        fs::create_dir(&partial).with_context(|| {
-            format!("{}: cannot create the folder; is the one around it there?", path.display())
-        })?;
-        Ok(PartialFolder { path: partial })
-    }
-
-    fn become_whole(self, path: &Path) -> Result<()> {
-        fs::rename(&self.path, path)
-            .with_context(|| format!("{}: cannot rename the finished folder", path.display()))
-    }
-}
-
-impl Drop for PartialFolder {
-    fn drop(&mut self) {
-        // After the renaming there is nothing of this name. A failure here must not hide the error that led here.
-        let _ = fs::remove_dir_all(&self.path);
-    }
 }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// What stands in the folder of a project.
+/// Names that are found in the folder of a project.
 const MARKS: [&str; 4] = [".git", "pyproject.toml", "setup.py", "setup.cfg"];
 /// A project's folder is at most so far above a script's.
 const MOST_ABOVE: usize = 8;

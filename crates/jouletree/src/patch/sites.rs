@@ -20,7 +20,7 @@ pub struct Listing {
     files: Vec<FileSites>,
 }
 
-/// The calls of one file. The hook tells a call by its place in the list.
+/// The calls of one file. The hook identifies a call by its index in the list.
 #[derive(Serialize)]
 pub struct FileSites {
     file: String,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use jouletree_model::{Device, Footprint, Joules, Kind, Pass, Trace};
+use jouletree_model::{Device, Footprint, Joules, Kind, Origin, Pass, Trace};
 use jouletree_predict::profile::{
     BreakdownRow, PerMillion, Predicted, Profile, Sketch, Total, TrainedOn, add_optimizer, as_footprint, by_kind,
     by_module,
@@ -158,15 +158,11 @@ fn footprint(profile: &Profile, passes: &[Predicted], optimizer: Option<Joules>)
 fn keep(output: &std::path::Path, footprint: &Footprint) -> Result<()> {
     let devices = footprint.devices.iter().map(|balance| &balance.device).collect();
     let trace = Trace { devices, ops: footprint.ops.clone(), model: footprint.model.clone(), ..Trace::default() };
-    let accounting = Accounting {
-        command: std::env::args().collect(),
-        rule: "predicted".to_owned(),
-        semantics: "predicted".to_owned(),
-        ..Accounting::default()
-    };
+    let accounting =
+        Accounting { command: std::env::args().collect(), origin: Origin::Predicted, ..Accounting::default() };
     let run = RunFolder::create(output, &RunContents { accounting, trace: &trace, power: &[], footprint })?;
     report::write_for(&run, footprint, &[], &trace)?;
-    eprintln!("jouletree: kept in {}", output.display());
+    writeln_stderr!("jouletree: kept in {}", output.display());
     Ok(())
 }
 

@@ -1,14 +1,14 @@
 //! A prediction for people: the annotated tree, bottlenecks, and what queries cost.
 
 use jouletree_model::{Joules, Kind, Pass};
-use jouletree_predict::irene::{Basis, Interval};
+use jouletree_predict::irene::Basis;
 use jouletree_predict::profile::{Branch, BreakdownRow, Predicted, Profile, Total, by_kind, by_module};
 
 use jouletree_predict::tradeoff::Tariff;
 
 use crate::cell::Cell;
 use crate::columns::{Columns, Keep};
-use crate::numbers::{energy_cell, percent, share};
+use crate::numbers::{energy_cell, percent, prediction_level, share};
 use crate::page::Page;
 use crate::{colour, numbers};
 
@@ -29,8 +29,7 @@ pub fn page(
     } else {
         format!("{} samples", first.batch)
     };
-    let bounds =
-        total.interval.map_or_else(String::new, |interval| format!(", {} nine times in ten", told(interval)));
+    let bounds = total.interval.map_or_else(String::new, |interval| format!(" (90 %: {interval})"));
     page.words(Cell::from(format!("{}, {size}: {what} takes {}{bounds}", first.model, total.energy)));
     page.words(numbers::kind_cell(Some(Kind::Predicted)));
     page.words(Cell::from(trained_on(profile)).styled(colour::quiet()));
@@ -97,8 +96,9 @@ struct Drawing {
 }
 
 fn tree_table(tree: &Branch, whole: Joules, depth: u16, smallest: f64, optimizer: Option<Joules>) -> Columns {
-    let header = ["node", "kind", "energy", "90 %", "share", "", "forward", "backward", "glue", "basis"];
-    let table = Columns::new(&header).left(1).left(5).left(9).shorten(0, Keep::Start).parted(3, '…');
+    let header =
+        ["node", "kind", "energy", prediction_level(), "share", "", "forward", "backward", "glue", "basis"];
+    let table = Columns::new(&header).left(1).left(5).left(9).shorten(0, Keep::Start).split_at(3, '…');
     let table = table.optional(&[9, 8, 1]).optional_together(&[6, 7]).optional(&[3, 5]);
     let has_passes = tree.energies.len() > 1;
     let mut hidden = Vec::new();
@@ -147,7 +147,8 @@ impl Drawing {
             Cell::below(lead, &node.name).styled(weight),
             Cell::from(kind).styled(colour::quiet()),
             energy_cell(energy.to_string(), part, Some(Kind::Predicted)),
-            Cell::from(node.interval.map(told).unwrap_or_default()).styled(colour::quiet()),
+            Cell::from(node.interval.map(|interval| interval.to_string()).unwrap_or_default())
+                .styled(colour::quiet()),
             Cell::from(percent(part)).styled(weight),
             Cell::bar(part),
             pass(Pass::Forward),
@@ -169,8 +170,4 @@ impl Drawing {
             self.children(child, &format!("{lead}{below}"), depth - 1);
         }
     }
-}
-
-fn told(interval: Interval) -> String {
-    jouletree_model::Interval { low: interval.low, high: interval.high }.to_string()
 }

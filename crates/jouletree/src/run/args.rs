@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use jouletree_model::Nanos;
 
 use crate::carbon::CarbonArgs;
-use crate::live::LiveArgs;
+use crate::live_args::LiveArgs;
 use crate::reader_args::ReaderArgs;
 
 use super::stable::StableArgs;
@@ -85,7 +85,7 @@ pub struct RunArgs {
     /// Print how long each stage took between the end of the program and the result
     #[arg(long)]
     pub timings: bool,
-    /// Say nothing but errors and warnings
+    /// Only print errors and warnings
     #[arg(short, long)]
     pub quiet: bool,
     #[command(flatten)]

@@ -40,28 +40,36 @@ pub fn account(run: &RunFolder, arguments: &RunArgs, intensity: Option<&Intensit
     let reported = report::write_for(run, footprint, &finished.power, &finished.accounted.trace);
     timings.stage("report", None);
     if let Err(error) = &reported {
-        eprintln!("warning: there is no report: {error:#}");
+        writeln_stderr!("warning: there is no report: {error:#}");
     }
     if !arguments.quiet {
-        eprint!("\n{}", show::run_report(run, footprint, finished.power.clone())?.written(Look::of_stderr()));
+        write_stderr!(
+            "\n{}",
+            show::run_report(run, footprint, finished.power.clone())?.written(Look::of_stderr())
+        );
         let path = shown(run.path());
         if footprint.energies.is_empty() && matches!(arguments.level(), Level::Op | Level::Module) {
-            eprintln!("\n{}", nothing_recorded(run));
+            writeln_stderr!("\n{}", nothing_recorded(run));
         }
         let (has_calls, libraries) = (!run.read_calls()?.is_empty(), arguments.called());
         if has_calls {
-            eprint!("\n{}", crate::calls::by_site(run)?.written(Look::of_stderr()));
+            write_stderr!("\n{}", crate::calls::by_site(run)?.written(Look::of_stderr()));
         } else if !libraries.is_empty() {
-            eprintln!("\nno call of {} was recorded; docs/calls.md says what is patched", libraries.join(", "));
+            writeln_stderr!(
+                "\nno call of {} was recorded; docs/calls.md says what is patched",
+                libraries.join(", ")
+            );
         }
         if let Some(intensity) = intensity {
             let grams = carbon::grams(
                 intensity.grams(of_run::of_devices(&run.manifest().devices).energy().kilowatt_hours()),
             );
-            eprintln!("\ncarbon: {grams} of CO2 equivalent by {intensity}; more with: jouletree carbon {path}");
+            writeln_stderr!(
+                "\ncarbon: {grams} of CO2 equivalent by {intensity}; more with: jouletree carbon {path}"
+            );
         }
         if reported.is_ok() {
-            eprintln!("\nreport: {}", shown(&run.path().join(report::NAME)));
+            writeln_stderr!("\nreport: {}", shown(&run.path().join(report::NAME)));
         }
         let more = match footprint.energies.is_empty() {
             _ if has_calls => format!("calls {path}"),
@@ -69,12 +77,12 @@ pub fn account(run: &RunFolder, arguments: &RunArgs, intensity: Option<&Intensit
             true => format!("show {path} --by device"),
             false => format!("show {path} --by op --summarize"),
         };
-        eprintln!("kept in {path}; more with: jouletree {more}");
+        writeln_stderr!("kept in {path}; more with: jouletree {more}");
     }
     print_warnings(&warnings(run));
     if arguments.timings {
         timings.stage("print", None);
-        eprint!("{timings}");
+        write_stderr!("{timings}");
     }
     Ok(())
 }

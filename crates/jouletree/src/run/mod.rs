@@ -19,7 +19,7 @@ use jouletree_model::{Kind, Nanos};
 
 use crate::launch::{self, Environment};
 use crate::reader::Reader;
-use crate::recording::{Recording, Subject, default_output};
+use crate::recording::{OngoingRecording, Subject, default_output};
 use crate::windows::Resting;
 use jouletree_session::finish::TRACES;
 use jouletree_session::package::Package;
@@ -28,10 +28,10 @@ use jouletree_session::unfollowed::{Needed, Unfollowed};
 pub use args::{EXAMPLES, Level, RunArgs};
 pub use finish::opened;
 
-/// How often meters are read, and how often a model is asked, when nobody says.
+/// How often meters are read, and how often a model is asked, by default.
 const METERED: Nanos = Nanos(4_000_000);
 const ESTIMATED: Nanos = Nanos(20_000_000);
-/// The same where no operation is told apart from another.
+/// The same where operations are not distinguished.
 const ESTIMATED_WHOLE: Nanos = Nanos(100_000_000);
 
 /// Runs the command.
@@ -55,7 +55,7 @@ pub fn run(arguments: &RunArgs) -> Result<ExitCode> {
     let roots = arguments.reader.roots();
     if let Some(limits) = limits {
         let most = limits.time_out.seconds();
-        say(arguments, || format!("each call waits until the machine is at rest, up to {most} s at a time"));
+        say(arguments, || format!("each call waits until the machine is stable, up to {most} s at a time"));
         subject.judge_rest(Resting { limits, sys: roots.sys.clone() });
     }
     let period = match arguments.period {
@@ -63,7 +63,7 @@ pub fn run(arguments: &RunArgs) -> Result<ExitCode> {
         None => usual_period(&reader, arguments.level())?,
     };
     let mut recording =
-        Recording::begin(&reader, &roots, &mut subject, period, &arguments.command, &output, &outputs)?;
+        OngoingRecording::begin(&reader, &roots, &mut subject, period, &arguments.command, &output, &outputs)?;
     recording.share_if(arguments.share);
     let traces = output.join(TRACES);
     // Also in a run that is shared: process.json there holds commands as they are.
@@ -89,8 +89,8 @@ pub fn run(arguments: &RunArgs) -> Result<ExitCode> {
     launch::passed_on(status, done, arguments.strict)
 }
 
-/// How often meters are read when nobody says. A model learns what processors do from ticks of ten milliseconds: to look
-/// more often would cost the program and tell nothing.
+/// How often meters are read by default. A model learns what processors do from ticks of ten milliseconds: to look
+/// more often would cost the program and add nothing.
 fn usual_period(reader: &Reader, level: Level) -> Result<Nanos> {
     let is_metered = reader.sensors()?.iter().any(|sensor| sensor.kind != Kind::Estimated);
     Ok(match level {
@@ -109,7 +109,7 @@ fn package(arguments: &RunArgs) -> Option<(Package, OsString)> {
     placed
         .inspect_err(|error| {
             let lost = if arguments.level() == Level::Process { "windows" } else { "operations" };
-            eprintln!(
+            writeln_stderr!(
                 "warning: there is no place for jouletree's Python package, so that {lost} are not recorded: {error:#}; \
                  set XDG_CACHE_HOME to a folder that only you can write to"
             );
@@ -161,6 +161,6 @@ fn shown(path: &Path) -> String {
 
 fn say(arguments: &RunArgs, text: impl FnOnce() -> String) {
     if !arguments.quiet {
-        eprintln!("jouletree: {}", text());
+        writeln_stderr!("jouletree: {}", text());
     }
 }

@@ -6,7 +6,7 @@ use jouletree_model::{Nanos, Watts};
 
 #[derive(Args, Default)]
 pub struct StableArgs {
-    /// Hold each recorded call back until the machine is at rest: `idle` wants the power steady and at its idle level, `fecom`
+    /// Hold each recorded call back until the machine is stable: `idle` wants the power steady and at its idle level, `fecom`
     /// waits as FECoM does, steady alone, a minute and more for each call
     #[arg(long, value_name = "RULE", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "idle")]
     pub stable: Option<Rule>,
@@ -16,7 +16,7 @@ pub struct StableArgs {
     /// How often a wait that was in vain is begun again; FECoM does so for ever
     #[arg(long, value_name = "N", requires = "stable")]
     pub stable_retries: Option<u32>,
-    /// Calls that follow one that was at rest within so many seconds share its wait
+    /// Calls within so many seconds after a stable one share its wait
     #[arg(long, value_name = "S", requires = "stable", value_parser = quantity)]
     pub stable_share: Option<f64>,
     /// By how much the power may vary, in percent of its mean
@@ -38,16 +38,16 @@ pub struct StableArgs {
 pub enum Rule {
     /// Steady, cool, and at the idle level
     Idle,
-    /// Steady and cool, by FECoM's limits and time-outs, with at most three retries unless told otherwise
+    /// Steady and cool, by FECoM's limits and time-outs, with at most three retries by default
     Fecom,
 }
 
 impl StableArgs {
-    /// What rest is; `None` when nobody waits for it.
+    /// The conditions of a stable machine; `None` when calls are not held back.
     pub fn limits(&self) -> Option<StabilityLimits> {
         let mut limits = match self.stable? {
             Rule::Idle => StabilityLimits::default(),
-            // Nobody waits for ever.
+            // No wait is endless.
             Rule::Fecom => StabilityLimits { retries: Some(3), ..StabilityLimits::fecom() },
         };
         if let Some(seconds) = self.stable_timeout {

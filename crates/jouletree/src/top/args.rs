@@ -7,7 +7,7 @@ use jouletree_model::Nanos;
 
 use crate::reader_args::ReaderArgs;
 
-/// What stands below the options in the help.
+/// The text below the options in the help.
 pub const EXAMPLES: &str = "\
 Examples:
   jouletree top                          this machine: devices, and processes by CPU time

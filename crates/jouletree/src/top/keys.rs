@@ -1,4 +1,4 @@
-//! Bytes of a terminal, as the keys that they stand for. Keys that mean nothing here are left out.
+//! Bytes of a terminal, as keys. Keys that mean nothing here are left out.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 

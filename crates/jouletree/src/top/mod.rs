@@ -18,7 +18,7 @@ use std::io::{IsTerminal, stdout};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use jouletree_session::top::{Command, Subject, Watching, history, ledger, socket, view};
+use jouletree_session::top::{Command, Subject, Watching, cpu_socket, history, ledger, view};
 use ratatui::crossterm::terminal::disable_raw_mode;
 
 pub use args::{EXAMPLES, TopArgs, TopFormat};
@@ -30,7 +30,7 @@ use crate::signals;
 /// How long the meters are waited for before keys are looked at again.
 const TURN: Duration = Duration::from_millis(50);
 /// How long a signal that ends this program may take, whatever holds it up.
-const PATIENCE: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Shows power until the user, the command or the count ends it; what to exit with.
 pub fn run(arguments: &TopArgs) -> Result<u8> {
@@ -43,7 +43,7 @@ pub fn run(arguments: &TopArgs) -> Result<u8> {
     }
     // A command's signals are passed on; without one they are ours.
     let (mut command, signals) = match arguments.command.as_slice() {
-        [] => (None, Some(signals::listen_or_end(PATIENCE, restore)?)),
+        [] => (None, Some(signals::listen_or_end(SHUTDOWN_TIMEOUT, restore)?)),
         words => (Some(Command::hold(words)?), None),
     };
     let is_stopped = || signals.as_ref().is_some_and(|signals| signals.try_recv().is_ok());
@@ -79,7 +79,7 @@ pub fn run(arguments: &TopArgs) -> Result<u8> {
             (Some(command), Wish::Interrupt) => command.interrupt(),
             (Some(_), Wish::End) => {
                 output = Output::Nothing;
-                eprintln!("the command goes on; Ctrl-C interrupts it");
+                writeln_stderr!("the command goes on; Ctrl-C interrupts it");
             }
             (Some(_), Wish::Gone) => output = Output::Nothing,
             (Some(_), Wish::GoOn) => {}

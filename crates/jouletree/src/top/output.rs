@@ -33,7 +33,7 @@ pub enum Output {
         /// The first incident that was not written yet.
         incidents_from: u64,
     },
-    /// Nobody looks any more.
+    /// The terminal or reader is gone.
     Nothing,
 }
 

@@ -15,7 +15,7 @@ use ratatui::crossterm::terminal::{
     Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 
-/// What other threads said of their panics, told when there is no screen any more.
+/// What other threads said of their panics, printed after the screen is gone.
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// A terminal that is a screen as long as this lives.
@@ -58,7 +58,7 @@ impl Drop for Screen {
             std::mem::forget(terminal);
         }
         for panic in PANICS.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            eprintln!("{panic}");
+            writeln_stderr!("{panic}");
         }
     }
 }
@@ -69,8 +69,8 @@ fn give_back() -> io::Result<()> {
     raw
 }
 
-/// A panic of this thread ends the program: the terminal is given back before it is told. Those of other threads (a
-/// sensor's) do not, and would be drawn over: they are told at the end.
+/// A panic of this thread ends the program: the terminal is given back before it is printed. Those of other threads (a
+/// sensor's) do not, and would be drawn over: they are printed at the end.
 fn give_back_on_panic() {
     let announce = panic::take_hook();
     let drawing = thread::current().id();

@@ -57,7 +57,7 @@ pub fn sparkline(powers: &[Option<Watts>], width: usize) -> String {
     columns.iter().map(mark).collect()
 }
 
-/// The kind of a device's numbers, with their interval where somebody knows it.
+/// The kind of a device's numbers, with their interval where it is known.
 pub fn kind(row: &DeviceRow) -> String {
     match row.interval {
         Some((low, high)) => format!("{} {low} … {high}", row.kind),

@@ -168,7 +168,7 @@ fn events_that_make_no_sense_are_left_out_and_told() {
             "a negative duration",
             timeline_of(&[op(1_000, -5, "a"), op(2_000, 5, "b"), op(3_000, -1, "c")]),
             Warned(1),
-            &["trace.json: byte 1", "2 events with a negative duration are left out; the first stands here"],
+            &["trace.json: byte 1", "2 events with a negative duration are left out; the first is here"],
         ),
         trace(
             "negative durations only",
@@ -302,7 +302,7 @@ fn odd_but_possible_traces_are_read() {
             "times from the start of the trace",
             r#"[{"name":"aten::mm","ph":"X","ts":113,"dur":7,"tid":1,"pid":"CPU functions","args":{}}]"#,
             Refused,
-            &["do not meet in time", "from epoch_ns 113000 to 120000", "counts time from its own start"],
+            &["cover different times", "from epoch_ns 113000 to 120000", "counts time from its own start"],
         ),
     ]);
 }
@@ -350,7 +350,7 @@ fn a_cut_trace_yields_every_event_before_the_cut() {
     let ops = (0..OPS).map(|number| {
         let mut event = op(100 * number as i64, 50, "");
         event["args"] = json!({"name": format!("layer/{number}")});
-        // Written by hand, so that the name stands last.
+        // Written explicitly, so that the name is last.
         let head = format!(r#"{{"ph":"X","cat":"Op","name":"Mul","pid":1,"tid":0,"ts":{},"dur":50"#, event["ts"]);
         format!(r#"{head},"args":{{"op":"Mul","name":"layer/{number}"}}}}"#)
     });
@@ -371,8 +371,8 @@ fn a_cut_trace_yields_every_event_before_the_cut() {
             assert!(ran.stderr.contains("cut.json"), "cut at {cut}: {}", ran.stderr);
             continue;
         }
-        let told = format!("cut.json: byte {cut}: the file is cut short here; the {} events", complete + 1);
-        assert!(ran.stderr.contains(&told), "cut at {cut}: {}", ran.stderr);
+        let message = format!("cut.json: byte {cut}: the file is cut short here; the {} events", complete + 1);
+        assert!(ran.stderr.contains(&message), "cut at {cut}: {}", ran.stderr);
         let result = ran.json();
         assert_eq!(operations_in(&result), complete as u64, "cut at {cut}");
         assert_conserved(&result);
@@ -386,8 +386,8 @@ fn a_cut_trace_yields_every_event_before_the_cut() {
         if complete == 0 {
             assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "cut at {cut}");
         } else if inflated.len() < whole.len() {
-            let told = format!("cut.json.gz: byte {}: the file is cut short here", inflated.len());
-            assert!(ran.stderr.contains(&told), "cut at {cut}: {}", ran.stderr);
+            let message = format!("cut.json.gz: byte {}: the file is cut short here", inflated.len());
+            assert!(ran.stderr.contains(&message), "cut at {cut}: {}", ran.stderr);
             assert_eq!(operations_in(&ran.json()), complete as u64, "cut at {cut}");
         }
     }
@@ -406,7 +406,7 @@ fn a_cut_of_the_sample_yields_what_was_before() {
         let result = account([&trace, "--power", &sample("power-ranks.csv")]);
         let messages = warnings(&result);
         assert!(messages.iter().any(|message| message.contains("cut short")), "{messages:?}");
-        // One event stands on one line.
+        // One event is on one line.
         let complete =
             whole[..cut].split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"  {\"ph\": \"X\""));
         let complete = complete.filter(|line| line.ends_with(b"},") || line.ends_with(b"}")).count() as u64;
@@ -541,7 +541,7 @@ fn odd_power_is_mended_and_told() {
             "twice",
             good_power_and(&[(20_000, "cpu:0,20")]),
             Warned(1),
-            &["power.csv: line 23", "1 readings stand there twice"],
+            &["power.csv: line 23", "1 readings are duplicates"],
         ),
         power(
             "contradiction",
@@ -593,7 +593,7 @@ fn odd_power_is_mended_and_told() {
             "another time",
             good_power().replace("1772442", "1872442"),
             Refused,
-            &["do not meet in time", "1772442000001000000", "1872442000000000000", "check the unit"],
+            &["cover different times", "1772442000001000000", "1872442000000000000", "check the unit"],
         ),
     ]);
 }

@@ -58,8 +58,12 @@ fn what_calls_of_a_run_used() {
     }
     let table = run(["calls", &run_folder]).ok();
     assert!(table.contains("tensorflow.keras.Sequential.fit #1") && table.contains("< "), "{table}");
-    assert!(table.contains("0 of 4 calls began at rest; 0.0 s were waited in all"), "{table}");
-    assert!(table.contains("#1 was not at rest after 0.0 s: host/cpu:0: 56.0 °C, over the limit of 55.0 °C"));
+    assert!(table.contains("0 of 4 calls began on a stable machine; they waited 0.0 s in total"), "{table}");
+    assert!(
+        table.contains(
+            "#1 began on an unstable machine after 0.0 s: host/cpu:0: 56.0 °C, over the limit of 55.0 °C"
+        )
+    );
     let csv = run(["calls", &run_folder, "--format", "csv"]).ok();
     assert_eq!((csv.lines().count(), csv.lines().next().unwrap().split(',').count()), (9, 33));
     assert!(run(["calls", &run_folder, "--format", "markdown"]).ok().starts_with("| # | call |"));
@@ -183,7 +187,7 @@ fn a_call_is_drawn() {
 /// What the fuzz target checks, on seeds in which something was changed.
 mod nonsense {
     use jouletree_account::calls::fecom::{FecomRule, Stamps, net};
-    use jouletree_account::calls::{Meter, NetRule, quiet, series_of};
+    use jouletree_account::calls::{CallMeter, NetRule, quiet, series_of};
     use jouletree_model::TimeRange;
     use jouletree_run::fecom::{FecomKind, FecomRecord, read_experiment, read_fecom_rows, read_raw_trace};
     use proptest::prelude::*;
@@ -200,7 +204,7 @@ mod nonsense {
             let since = series.extent().map_or(window.start, |extent| extent.start);
             let rule = NetRule::for_class(sampled.device.class());
             let exact =
-                Meter::new(&series, rule).net(window, &quiet(&[], since, window.start, rule.baseline), None);
+                CallMeter::new(&series, rule).net(window, &quiet(&[], since, window.start, rule.baseline), None);
             assert!(exact.standard_error.is_none_or(|error| error.0 >= 0.0 || error.0.is_nan()), "{exact:?}");
         }
     }
@@ -329,11 +333,11 @@ fn the_published_trace_by_fecoms_rule() {
 #[test]
 fn all_published_traces_by_fecoms_rule() {
     let Some(traces) = fecom("raw_traces_images_cnn.csv.gz") else { return };
-    let told = read_json(Path::new(&traces.replace(".csv.gz", ".json")));
+    let answer = read_json(Path::new(&traces.replace(".csv.gz", ".json")));
     let rows = rows([&traces, "--window", "fecom"]);
     assert_eq!(rows.len(), 60);
     for row in &rows {
-        let call = (told.as_array().unwrap().iter())
+        let call = (answer.as_array().unwrap().iter())
             .find(|call| call["function"] == row["function"] && call["experiment"] == row["run"])
             .expect("a call");
         let device = match text(row, "device") {

@@ -16,17 +16,17 @@ use fake_powercap::{Fake, Layout, Player, Script};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// A folder in which the command works, with a home of its own, far from the settings of whoever runs the tests.
-struct Desk {
+/// A folder in which the command works, with a home of its own, far from the settings of the user who runs the tests.
+struct Workspace {
     folder: TempDir,
 }
 
-impl Desk {
-    fn new() -> Desk {
+impl Workspace {
+    fn new() -> Workspace {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("home")).unwrap();
         fs::create_dir(folder.path().join("work")).unwrap();
-        Desk { folder }
+        Workspace { folder }
     }
 
     fn work(&self) -> std::path::PathBuf {
@@ -91,13 +91,14 @@ fn near(left: f64, right: f64) {
 
 #[test]
 fn the_grams_of_layers_sum_up_to_those_of_the_run() {
-    let desk = Desk::new();
-    let run = desk.sample_run();
-    let told =
-        desk.run(&["carbon", run, "--country", "ITA", "--pue", "1.3", "--depth", "60", "--format", "json"]).json();
-    let whole = number(&told, "carbon_g");
-    near(whole, number(&told, "it_energy_j") / 3.6e6 * 1.3 * 330.718);
-    let layers = list(&told, "layers");
+    let workspace = Workspace::new();
+    let run = workspace.sample_run();
+    let answer = workspace
+        .run(&["carbon", run, "--country", "ITA", "--pue", "1.3", "--depth", "60", "--format", "json"])
+        .json();
+    let whole = number(&answer, "carbon_g");
+    near(whole, number(&answer, "it_energy_j") / 3.6e6 * 1.3 * 330.718);
+    let layers = list(&answer, "layers");
     let at = |depth: u64| layers.iter().filter(move |layer| layer["depth"] == depth);
     near(at(0).map(|layer| number(layer, "carbon_g")).sum(), whole);
     let no_layer = number(layers.last().unwrap(), "carbon_g");
@@ -110,7 +111,7 @@ fn the_grams_of_layers_sum_up_to_those_of_the_run() {
         let inside: f64 = inside.map(|other| number(other, "carbon_g")).sum();
         assert!(inside <= number(layer, "carbon_g") * (1.0 + 1e-9), "{layer}");
     }
-    let intensity = &told["intensity"];
+    let intensity = &answer["intensity"];
     assert_eq!(
         (text(intensity, "zone"), number(intensity, "year"), text(intensity, "kind")),
         ("ITA", 2023.0, "published")
@@ -120,9 +121,9 @@ fn the_grams_of_layers_sum_up_to_those_of_the_run() {
 
 #[test]
 fn each_line_stands_for_itself() {
-    let desk = Desk::new();
-    let run = desk.sample_run();
-    let told = desk.run(&[
+    let workspace = Workspace::new();
+    let run = workspace.sample_run();
+    let answer = workspace.run(&[
         "carbon",
         run,
         "--intensity",
@@ -142,18 +143,18 @@ fn each_line_stands_for_itself() {
         "--format",
         "json",
     ]);
-    let told = told.json();
-    let kwh = number(&told, "it_energy_j") / 3.6e6;
-    near(number(&told, "it_energy_kwh"), kwh);
-    near(number(&told, "energy_kwh"), 2.0 * kwh);
-    near(number(&told, "carbon_g"), 200.0 * kwh);
-    near(number(&told, "water_l"), 3.0 * kwh);
-    near(number(&told, "cost"), kwh);
-    let embodied = 1e6 * number(&told, "duration_s") / (4.0 * 365.0 * 86400.0);
-    near(number(&told, "embodied_g"), embodied);
-    near(number(&told, "sci_g"), (200.0 * kwh + embodied) / 10.0);
+    let answer = answer.json();
+    let kwh = number(&answer, "it_energy_j") / 3.6e6;
+    near(number(&answer, "it_energy_kwh"), kwh);
+    near(number(&answer, "energy_kwh"), 2.0 * kwh);
+    near(number(&answer, "carbon_g"), 200.0 * kwh);
+    near(number(&answer, "water_l"), 3.0 * kwh);
+    near(number(&answer, "cost"), kwh);
+    let embodied = 1e6 * number(&answer, "duration_s") / (4.0 * 365.0 * 86400.0);
+    near(number(&answer, "embodied_g"), embodied);
+    near(number(&answer, "sci_g"), (200.0 * kwh + embodied) / 10.0);
     // The server behind an instance of a cloud; one that is not known is an error, and so are no units.
-    let of = |more: &[&str]| desk.run(&[&["carbon", run, "--format", "json"], more].concat());
+    let of = |more: &[&str]| workspace.run(&[&["carbon", run, "--format", "json"], more].concat());
     let server = of(&["--embodied", "aws/p3.2xlarge"]).json();
     near(number(&server, "embodied_g"), 3.54379 * embodied);
     let ran = of(&["--embodied", "aws/p3.3xlarge"]);
@@ -165,17 +166,17 @@ fn each_line_stands_for_itself() {
 
 #[test]
 fn nobody_invents_a_place() {
-    let desk = Desk::new();
-    let run = desk.sample_run();
-    let ran = desk.run(&["carbon", run, "--format", "json"]);
+    let workspace = Workspace::new();
+    let run = workspace.sample_run();
+    let ran = workspace.run(&["carbon", run, "--format", "json"]);
     assert!(ran.stderr.contains("its carbon is unknown"), "{}", ran.stderr);
-    let told = ran.json();
+    let answer = ran.json();
     assert_eq!(
-        (&told["carbon_g"], &told["intensity"], &told["equivalents"]),
+        (&answer["carbon_g"], &answer["intensity"], &answer["equivalents"]),
         (&Value::Null, &Value::Null, &Value::Null)
     );
-    let told = desk.run(&["carbon", run, "--allow-world-average", "--format", "json"]).json();
-    assert_eq!(told["intensity"]["kind"], "world-average");
+    let answer = workspace.run(&["carbon", run, "--allow-world-average", "--format", "json"]).json();
+    assert_eq!(answer["intensity"]["kind"], "world-average");
     for (arguments, words) in [
         (vec!["--country", "Itly"], "did you mean `ITA (Italy)`?"),
         (vec!["--country", "USA", "--region", "Texsa"], "did you mean `Texas`?"),
@@ -186,7 +187,7 @@ fn nobody_invents_a_place() {
         (vec!["--online"], "a token for Electricity Maps"),
     ] {
         let arguments: Vec<&str> = ["carbon", run].into_iter().chain(arguments).collect();
-        let ran = desk.run(&arguments);
+        let ran = workspace.run(&arguments);
         assert_eq!(ran.code, 1, "{arguments:?}");
         assert!(ran.stderr.contains(words), "{arguments:?}: {}", ran.stderr);
     }
@@ -194,82 +195,85 @@ fn nobody_invents_a_place() {
 
 #[test]
 fn every_setting_says_where_it_comes_from() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     let show = ["config", "show", "--format", "json"];
     let pue = |command: &mut Command| {
-        let (value, origin) = desk.setting(command, "pue");
+        let (value, origin) = workspace.setting(command, "pue");
         (value.as_str().unwrap().to_owned(), origin)
     };
-    assert_eq!(pue(&mut desk.command(&show)), ("1".to_owned(), "default".to_owned()));
-    fs::write(desk.home().join(".codecarbon.config"), "[codecarbon]\npue = 1.1\nproject_name = x\nwhatever = 3\n")
-        .unwrap();
-    assert!(pue(&mut desk.command(&show)).1.ends_with("home/.codecarbon.config"));
-    desk.write(".codecarbon.config", "[codecarbon]\npue = 1.2\ncountry_iso_code = None\n");
-    assert_eq!(pue(&mut desk.command(&show)), ("1.2".to_owned(), "./.codecarbon.config".to_owned()));
-    let mut command = desk.command(&show);
+    assert_eq!(pue(&mut workspace.command(&show)), ("1".to_owned(), "default".to_owned()));
+    fs::write(
+        workspace.home().join(".codecarbon.config"),
+        "[codecarbon]\npue = 1.1\nproject_name = x\nwhatever = 3\n",
+    )
+    .unwrap();
+    assert!(pue(&mut workspace.command(&show)).1.ends_with("home/.codecarbon.config"));
+    workspace.write(".codecarbon.config", "[codecarbon]\npue = 1.2\ncountry_iso_code = None\n");
+    assert_eq!(pue(&mut workspace.command(&show)), ("1.2".to_owned(), "./.codecarbon.config".to_owned()));
+    let mut command = workspace.command(&show);
     assert_eq!(
         pue(command.env("codecarbon_pue", "1.3")),
         ("1.3".to_owned(), "variable codecarbon_pue".to_owned())
     );
-    fs::create_dir_all(desk.home().join(".config/jouletree")).unwrap();
-    fs::write(desk.home().join(".config/jouletree/config.toml"), "pue = 1.4\n").unwrap();
+    fs::create_dir_all(workspace.home().join(".config/jouletree")).unwrap();
+    fs::write(workspace.home().join(".config/jouletree/config.toml"), "pue = 1.4\n").unwrap();
     assert_eq!(pue(command.env("CODECARBON_PUE", "1.3")).0, "1.4");
-    desk.write("jouletree.toml", "pue = 1.5\ncountry = \"FRA\"\n");
+    workspace.write("jouletree.toml", "pue = 1.5\ncountry = \"FRA\"\n");
     assert_eq!(pue(&mut command), ("1.5".to_owned(), "./jouletree.toml".to_owned()));
     assert_eq!(pue(command.env("JOULETREE_PUE", "1.6")), ("1.6".to_owned(), "variable JOULETREE_PUE".to_owned()));
     assert_eq!(pue(command.args(["--pue", "1.7"])), ("1.7".to_owned(), "--pue".to_owned()));
-    let ran = desk.run(&show);
+    let ran = workspace.run(&show);
     assert!(ran.stderr.contains("no setting `whatever`"), "{}", ran.stderr);
-    // Nobody reads a token over somebody's shoulder.
-    let mut command = desk.command(&show);
+    // A token must not appear on the screen.
+    let mut command = workspace.command(&show);
     let (token, _) =
-        desk.setting(command.env("JOULETREE_ELECTRICITYMAPS_TOKEN", "s3cret"), "electricitymaps_token");
+        workspace.setting(command.env("JOULETREE_ELECTRICITYMAPS_TOKEN", "s3cret"), "electricitymaps_token");
     assert_eq!(token, "(secret)");
 }
 
 #[test]
 fn a_configuration_that_cannot_be_read_is_named() {
-    let desk = Desk::new();
-    let run = desk.sample_run();
+    let workspace = Workspace::new();
+    let run = workspace.sample_run();
     for (name, content) in [
         (".codecarbon.config", "[codecarbon\npue"),
         ("jouletree.toml", "pue = = 1"),
         ("jouletree.toml", "pue = [1]"),
         ("jouletree.toml", "pue = \"much\""),
     ] {
-        desk.write(name, content);
-        let ran = desk.run(&["carbon", run, "--country", "ITA"]);
+        workspace.write(name, content);
+        let ran = workspace.run(&["carbon", run, "--country", "ITA"]);
         assert_eq!(ran.code, 1, "{content}");
         assert!(ran.stderr.contains(name), "{content}: {}", ran.stderr);
-        fs::remove_file(desk.work().join(name)).unwrap();
+        fs::remove_file(workspace.work().join(name)).unwrap();
     }
 }
 
 #[test]
 fn the_cloud_says_where_it_is_and_a_flag_says_better() {
-    let desk = Desk::new();
-    let run = desk.sample_run();
-    let metadata = desk.home().join("instance-data.json");
+    let workspace = Workspace::new();
+    let run = workspace.sample_run();
+    let metadata = workspace.home().join("instance-data.json");
     fs::write(&metadata, r#"{"v1": {"cloud_name": "gce", "region": "europe-west1"}}"#).unwrap();
-    let told = |arguments: &[&str]| {
-        let mut command = desk.command(&["carbon", run, "--format", "json"]);
-        let told =
+    let answer = |arguments: &[&str]| {
+        let mut command = workspace.command(&["carbon", run, "--format", "json"]);
+        let answer =
             ended(command.env("JOULETREE_CLOUD_METADATA", &metadata).args(arguments).output().unwrap()).json();
-        (number(&told["intensity"], "g_per_kwh"), text(&told["intensity"], "zone").to_owned())
+        (number(&answer["intensity"], "g_per_kwh"), text(&answer["intensity"], "zone").to_owned())
     };
-    assert_eq!(told(&[]), (122.0, "gcp/europe-west1".to_owned()));
-    assert_eq!(told(&["--country", "POL"]), (661.926, "POL".to_owned()));
+    assert_eq!(answer(&[]), (122.0, "gcp/europe-west1".to_owned()));
+    assert_eq!(answer(&["--country", "POL"]), (661.926, "POL".to_owned()));
     assert_eq!(
-        told(&["--provider", "aws", "--region", "eu-west-1"]),
+        answer(&["--provider", "aws", "--region", "eu-west-1"]),
         (290.805, "aws/eu-west-1 in IRL".to_owned())
     );
-    // A region without figures is nobody's slip: it is told, and nothing stops.
+    // A region without figures is no mistake of the user: there is a warning, and nothing stops.
     fs::write(&metadata, r#"{"v1": {"cloud_name": "aws", "region": "xx-new-1"}}"#).unwrap();
-    let mut command = desk.command(&["carbon", run, "--format", "json"]);
+    let mut command = workspace.command(&["carbon", run, "--format", "json"]);
     let ran = ended(command.env("JOULETREE_CLOUD_METADATA", &metadata).output().unwrap());
     assert!(ran.stderr.contains("`xx-new-1` is no region of aws"), "{}", ran.stderr);
     assert_eq!(ran.json()["carbon_g"], Value::Null);
-    assert_eq!(told(&["--country", "POL"]), (661.926, "POL".to_owned()));
+    assert_eq!(answer(&["--country", "POL"]), (661.926, "POL".to_owned()));
 }
 
 /// A machine whose counter shows 40 W, and what is monitored on it.
@@ -283,20 +287,20 @@ fn machine() -> (TempDir, Player) {
 
 #[test]
 fn monitor_adds_a_row_and_passes_the_exit_status_on() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     let (sys, _player) = machine();
     let root = sys.path().display().to_string();
     let monitor = |more: &[&str]| {
         let mut arguments = vec!["monitor", "--sys-root", &root, "--no-daemon", "--country", "ITA"];
         arguments.extend(more);
-        desk.run(&arguments)
+        workspace.run(&arguments)
     };
     let ran =
         monitor(&["--tracking-mode", "machine", "--project-name", "=p", "--", "sh", "-c", "sleep 3; exit 7"]);
     assert_eq!(ran.code, 7, "{}", ran.stderr);
     assert!(ran.stderr.contains("ITA 2023"), "{}", ran.stderr);
     monitor(&["--offline", "--log-level", "error", "--", "true"]).ok();
-    let rows = desk.rows("emissions.csv");
+    let rows = workspace.rows("emissions.csv");
     assert_eq!(rows.len(), 2);
     let (row, other) = (&rows[0], &rows[1]);
     assert_eq!(row.len(), 38);
@@ -316,21 +320,21 @@ fn monitor_adds_a_row_and_passes_the_exit_status_on() {
     near(value("emissions"), value("energy_consumed") * 0.330718);
     near(value("emissions_rate"), value("emissions") / value("duration"));
     assert!((30.0..50.0).contains(&value("cpu_power")), "{}", value("cpu_power"));
-    // Of the whole machine, as CodeCarbon tells it.
+    // Of the whole machine, as CodeCarbon has it.
     for percent in ["cpu_utilization_percent", "ram_utilization_percent"] {
         assert!(value(percent) > 0.0 && value(percent) <= 100.0, "{percent}: {}", value(percent));
     }
     near(value("ram_used_gb"), value("ram_total_size") * value("ram_utilization_percent") / 100.0);
-    let side: Value = serde_json::from_str(&desk.read(&format!("{}.energy.json", row["run_id"]))).unwrap();
+    let side: Value = serde_json::from_str(&workspace.read(&format!("{}.energy.json", row["run_id"]))).unwrap();
     assert_eq!((text(&side, "kind"), text(&side["intensity"], "zone")), ("measured", "ITA"));
     near(number(&side, "energy_j"), value("energy_consumed") * 3.6e6);
     // Nothing else is left behind.
-    assert_eq!(fs::read_dir(desk.work()).unwrap().count(), 3);
+    assert_eq!(fs::read_dir(workspace.work()).unwrap().count(), 3);
 }
 
 #[test]
 fn what_is_wrong_is_said_before_the_command_runs() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     for (arguments, words) in [
         (vec!["--country", "Atlantis"], "no country"),
         (vec!["--country", "ITA", "--output-dir", "nowhere"], "nowhere"),
@@ -341,36 +345,40 @@ fn what_is_wrong_is_said_before_the_command_runs() {
         if !all.contains(&"--") {
             all.extend(["--", "touch", "ran"]);
         }
-        let ran = desk.run(&all);
+        let ran = workspace.run(&all);
         assert_ne!(ran.code, 0);
         assert!(ran.stderr.contains(words), "{}", ran.stderr);
-        assert!(!desk.work().join("ran").exists() && !desk.work().join("emissions.csv").exists());
+        assert!(!workspace.work().join("ran").exists() && !workspace.work().join("emissions.csv").exists());
     }
 }
 
 #[test]
 fn a_table_of_others_is_never_renamed() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     let theirs = "timestamp,project_name,run_id\n2020-01-01T00:00:00,old,1\n";
-    desk.write("emissions.csv", theirs);
-    let ran = desk.run(&["monitor", "--country", "ITA", "--", "true"]);
+    workspace.write("emissions.csv", theirs);
+    let ran = workspace.run(&["monitor", "--country", "ITA", "--", "true"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stderr.contains("other columns"), "{}", ran.stderr);
-    assert_eq!(desk.read("emissions.csv"), theirs);
-    assert_eq!(desk.rows("emissions.jouletree.csv").len(), 1);
+    assert_eq!(workspace.read("emissions.csv"), theirs);
+    assert_eq!(workspace.rows("emissions.jouletree.csv").len(), 1);
 }
 
 #[test]
 fn processes_share_one_table() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     let start = |_| {
-        desk.command(&["monitor", "--country", "ITA", "-q", "--", "true"]).stderr(Stdio::piped()).spawn().unwrap()
+        workspace
+            .command(&["monitor", "--country", "ITA", "-q", "--", "true"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
     };
     let children: Vec<_> = (0..6).map(start).collect();
     for child in children {
         ended(child.wait_with_output().unwrap()).ok();
     }
-    assert_eq!(desk.rows("emissions.csv").len(), 6);
+    assert_eq!(workspace.rows("emissions.csv").len(), 6);
 }
 
 /// What the Python package asks, with a row to be written.
@@ -400,89 +408,101 @@ fn emissions(mut command: Command, request: &Value) -> Ran {
 
 #[test]
 fn a_program_asks_what_its_windows_come_to() {
-    let desk = Desk::new();
-    let path = desk.work().join("emissions.csv");
-    let told = emissions(desk.command(&["emissions"]), &request(&path)).json();
-    near(number(&told, "energy_j"), 1080.0);
-    near(number(&told, "carbon_g"), 1080.0 / 3.6e6 * 330.718);
-    assert_eq!(text(&told, "kind"), "derived");
-    assert_eq!(desk.rows("emissions.csv").len(), 1);
+    let workspace = Workspace::new();
+    let path = workspace.work().join("emissions.csv");
+    let answer = emissions(workspace.command(&["emissions"]), &request(&path)).json();
+    near(number(&answer, "energy_j"), 1080.0);
+    near(number(&answer, "carbon_g"), 1080.0 / 3.6e6 * 330.718);
+    assert_eq!(text(&answer, "kind"), "derived");
+    assert_eq!(workspace.rows("emissions.csv").len(), 1);
     let mut process = request(&path);
     process["settings"]["tracking_mode"] = "process".into();
     process["epochs"] = json!({"total": 10, "done": [{"duration_s": 5.0, "energy_j": 450.0}, {"duration_s": 5.0, "energy_j": 450.0}]});
-    let told = emissions(desk.command(&["emissions"]), &process).json();
-    // The GPU does not tell who used it.
-    near(number(&told, "energy_j"), 180.0 + 720.0);
-    near(number(&told["prediction"], "energy_j"), 4500.0);
-    near(number(&told["prediction"], "duration_s"), 50.0);
+    let answer = emissions(workspace.command(&["emissions"]), &process).json();
+    // The GPU does not report who used it.
+    near(number(&answer, "energy_j"), 180.0 + 720.0);
+    near(number(&answer["prediction"], "energy_j"), 4500.0);
+    near(number(&answer["prediction"], "duration_s"), 50.0);
     // A place that is not known costs the grams, and not the joules.
     let mut lost = request(&path);
     lost["settings"]["country_iso_code"] = "Atlantis".into();
-    let told = emissions(desk.command(&["emissions"]), &lost).json();
-    assert_eq!(told["carbon_g"], Value::Null);
-    assert!(list(&told, "warnings").iter().any(|warning| warning.as_str().unwrap().contains("Atlantis")));
-    assert_eq!(desk.rows("emissions.csv").len(), 3);
-    assert_eq!(desk.rows("emissions.csv")[2]["emissions"], "");
+    let answer = emissions(workspace.command(&["emissions"]), &lost).json();
+    assert_eq!(answer["carbon_g"], Value::Null);
+    assert!(list(&answer, "warnings").iter().any(|warning| warning.as_str().unwrap().contains("Atlantis")));
+    assert_eq!(workspace.rows("emissions.csv").len(), 3);
+    assert_eq!(workspace.rows("emissions.csv")[2]["emissions"], "");
     // Each mistake costs itself, and nothing else.
     lost["settings"] = json!({"country_iso_code": "Atlantis", "pue": 1.5, "wue": "much"});
-    let told = emissions(desk.command(&["emissions"]), &lost).json();
-    near(number(&told, "energy_kwh"), 1080.0 / 3.6e6 * 1.5);
-    assert_eq!(list(&told, "warnings").len(), 2, "{told}");
+    let answer = emissions(workspace.command(&["emissions"]), &lost).json();
+    near(number(&answer, "energy_kwh"), 1080.0 / 3.6e6 * 1.5);
+    assert_eq!(list(&answer, "warnings").len(), 2, "{answer}");
     let mut nothing = request(&path);
     nothing["devices"] = json!([]);
-    let told = emissions(desk.command(&["emissions"]), &nothing).json();
-    assert!(number(&told, "energy_j").is_sign_positive());
+    let answer = emissions(workspace.command(&["emissions"]), &nothing).json();
+    assert!(number(&answer, "energy_j").is_sign_positive());
 }
 
-/// A disk that takes no more bytes costs nothing that was there, and the row is told.
+/// A disk that takes no more bytes costs nothing that was there, and the row is reported.
 #[test]
 fn a_full_disk_loses_nothing() {
-    let desk = Desk::new();
-    let path = desk.work().join("emissions.csv");
-    emissions(desk.command(&["emissions"]), &request(&path)).ok();
-    let before = desk.read("emissions.csv");
+    let workspace = Workspace::new();
+    let path = workspace.work().join("emissions.csv");
+    emissions(workspace.command(&["emissions"]), &request(&path)).ok();
+    let before = workspace.read("emissions.csv");
     let mut limited = Command::new("sh");
     let this = env!("CARGO_BIN_EXE_jouletree");
     limited.args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" emissions", this]);
-    limited.current_dir(desk.work()).env("HOME", desk.home());
-    let told = emissions(limited, &request(&path)).json();
-    let warnings = list(&told, "warnings");
+    limited.current_dir(workspace.work()).env("HOME", workspace.home());
+    let answer = emissions(limited, &request(&path)).json();
+    let warnings = list(&answer, "warnings");
     assert!(warnings.iter().any(|warning| warning.as_str().unwrap().contains("the row is: ")), "{warnings:?}");
-    assert_eq!(list(&told, "wrote"), &[] as &[Value]);
-    assert_eq!(desk.read("emissions.csv"), before);
-    near(number(&told, "energy_j"), 1080.0);
+    assert_eq!(list(&answer, "wrote"), &[] as &[Value]);
+    assert_eq!(workspace.read("emissions.csv"), before);
+    near(number(&answer, "energy_j"), 1080.0);
 }
 
 /// Nor does a log that takes no more words.
 #[test]
 fn a_full_log_ends_nothing() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let status = desk.command(&["monitor", "--country", "ITA", "--", "sh", "-c", "exit 7"]).stderr(full).status();
+    let status =
+        workspace.command(&["monitor", "--country", "ITA", "--", "sh", "-c", "exit 7"]).stderr(full).status();
     assert_eq!(status.unwrap().code(), Some(7));
-    assert_eq!(desk.rows("emissions.csv").len(), 1);
+    assert_eq!(workspace.rows("emissions.csv").len(), 1);
 }
 
 #[test]
 fn a_run_in_the_files_of_other_trackers() {
-    let desk = Desk::new();
-    let run = desk.sample_run();
-    let carbon = desk.run(&["carbon", run, "--country", "FRA", "--format", "json"]).json();
+    let workspace = Workspace::new();
+    let run = workspace.sample_run();
+    let carbon = workspace.run(&["carbon", run, "--country", "FRA", "--format", "json"]).json();
     let (kwh, grams) = (number(&carbon, "it_energy_kwh"), number(&carbon, "carbon_g"));
     let export = |to: &str, more: &[&str]| {
         let arguments = ["export", run, "--to", to, "--country", "FRA"];
-        desk.run(&arguments.into_iter().chain(more.iter().copied()).collect::<Vec<_>>()).ok()
+        workspace.run(&arguments.into_iter().chain(more.iter().copied()).collect::<Vec<_>>()).ok()
     };
     // Written twice it is one row.
     export("emissions.csv", &[]);
     export("emissions.csv", &[]);
-    let rows = desk.rows("emissions.csv");
+    let rows = workspace.rows("emissions.csv");
     assert_eq!((rows.len(), rows[0].len()), (1, 38));
     near(rows[0]["emissions"].parse().unwrap(), grams * 1e-3);
+    // Tables keep programs apart: a project without a name has that of the program, or of the run.
+    let folder = Path::new(run).file_name().unwrap().to_str().unwrap();
+    assert_eq!(rows[0]["project_name"], folder);
+    export("emissions.csv", &["--project-name", "mine", "-o", "mine.csv"]);
+    assert_eq!(workspace.rows("mine.csv")[0]["project_name"], "mine");
+    // A row without emissions is `nan` in carbonboard, and one without a country an error.
+    let nowhere = workspace.run(&["export", run, "--to", "emissions.csv", "-o", "nowhere.csv"]);
+    assert!(nowhere.code == 1 && nowhere.stderr.contains("--country"), "{}", nowhere.stderr);
+    workspace.run(&["export", run, "--to", "emissions.csv", "-o", "nowhere.csv", "--intensity", "100"]).ok();
+    let row = &workspace.rows("nowhere.csv")[0];
+    assert_eq!((row["country_name"].as_str(), row["country_iso_code"].as_str()), ("unknown", "unknown"));
     let header = export("emissions.csv", &["-o", "-"]);
-    assert_eq!(header.lines().next().unwrap(), desk.read("emissions.csv").lines().next().unwrap());
+    assert_eq!(header.lines().next().unwrap(), workspace.read("emissions.csv").lines().next().unwrap());
     export("eco2ai", &["--tariff", "0.1"]);
-    let row = &desk.rows("emission.csv")[0];
+    let row = &workspace.rows("emission.csv")[0];
     near(row["power_consumption(kWh)"].parse().unwrap(), kwh);
     near(row["cost"].parse().unwrap(), 0.1 * kwh);
     // The sample is a quarter of a second of a day in March 2026, whenever it was accounted.
@@ -501,17 +521,17 @@ fn a_run_in_the_files_of_other_trackers() {
 /// Samples of power, second by second, have the energy of the run.
 #[test]
 fn samples_of_power_sum_up_to_the_run() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     let (sys, _player) = machine();
     let root = sys.path().display().to_string();
-    desk.run(&["record", "-o", "RUN", "-q", "--sys-root", &root, "--no-daemon", "--", "sleep", "2.3"]).ok();
-    let lines = desk.run(&["export", "RUN", "--to", "impact-tracker", "--country", "ITA", "-o", "-"]).ok();
+    workspace.run(&["record", "-o", "RUN", "-q", "--sys-root", &root, "--no-daemon", "--", "sleep", "2.3"]).ok();
+    let lines = workspace.run(&["export", "RUN", "--to", "impact-tracker", "--country", "ITA", "-o", "-"]).ok();
     let samples: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(samples.len() >= 3);
     for name in ["absolute_cpu_utilization", "average_relative_cpu_utilization", "relative_mem_usage"] {
         assert!(samples.iter().any(|sample| sample[name].as_f64().is_some_and(|value| value >= 0.0)), "{name}");
     }
-    let told = desk.run(&["carbon", "RUN", "--tracking-mode", "machine", "--format", "json"]).json();
+    let answer = workspace.run(&["carbon", "RUN", "--tracking-mode", "machine", "--format", "json"]).json();
     let ends: Vec<f64> = samples.iter().map(|sample| number(sample, "timestamp")).collect();
     let begin = ends[0] - 1.0;
     let starts = std::iter::once(begin).chain(ends.iter().copied());
@@ -520,7 +540,7 @@ fn samples_of_power_sum_up_to_the_run() {
         .zip(&samples)
         .map(|((start, end), sample)| number(sample, "rapl_power_draw_absolute") * (end - start))
         .sum();
-    let whole = number(&told, "it_energy_j");
+    let whole = number(&answer, "it_energy_j");
     assert!((joules - whole).abs() < 1e-6 * whole, "{joules} is not {whole}");
 }
 
@@ -554,38 +574,38 @@ fn service(status: &'static str, body: &'static str) -> (String, Arc<AtomicUsize
 
 #[test]
 fn a_service_is_asked_once_an_hour_and_only_if_somebody_wants_it() {
-    let desk = Desk::new();
-    let run = desk.sample_run();
+    let workspace = Workspace::new();
+    let run = workspace.sample_run();
     let body =
         r#"{"zone": "IT", "carbonIntensity": 211.5, "datetime": "2026-11-16T17:00:00.000Z", "isEstimated": true}"#;
     let (url, asked) = service("200 OK", body);
-    let told = |more: &[&str]| {
-        let mut command = desk.command(&["carbon", run, "--country", "ITA", "--format", "json"]);
+    let answer = |more: &[&str]| {
+        let mut command = workspace.command(&["carbon", run, "--country", "ITA", "--format", "json"]);
         command.env("JOULETREE_ELECTRICITYMAPS_URL", &url).env("JOULETREE_ELECTRICITYMAPS_TOKEN", "s3cret");
         ended(command.args(more).output().unwrap())
     };
-    assert_eq!(text(&told(&[]).json()["intensity"], "kind"), "published");
+    assert_eq!(text(&answer(&[]).json()["intensity"], "kind"), "published");
     assert_eq!(asked.load(Ordering::SeqCst), 0);
     for _ in 0..3 {
-        let intensity = told(&["--online"]).json()["intensity"].clone();
+        let intensity = answer(&["--online"]).json()["intensity"].clone();
         assert_eq!((number(&intensity, "g_per_kwh"), text(&intensity, "kind")), (211.5, "live"));
         assert!(text(&intensity, "source").contains("2026-11-16T17:00"));
     }
     assert_eq!(asked.load(Ordering::SeqCst), 1);
-    // The user's own value is stronger, and nobody is asked for it.
-    near(number(&told(&["--online", "--intensity", "5"]).json()["intensity"], "g_per_kwh"), 5.0);
+    // The user's own value is stronger, and no request is made for it.
+    near(number(&answer(&["--online", "--intensity", "5"]).json()["intensity"], "g_per_kwh"), 5.0);
 }
 
 #[test]
 fn a_service_that_fails_is_left_alone_for_a_while() {
-    let desk = Desk::new();
-    let run = desk.sample_run();
+    let workspace = Workspace::new();
+    let run = workspace.sample_run();
     let (url, asked) = service("500 Internal Server Error", "{}");
     for attempt in 0..3 {
-        let mut command = desk.command(&["carbon", run, "--country", "ITA", "--online", "--format", "json"]);
+        let mut command = workspace.command(&["carbon", run, "--country", "ITA", "--online", "--format", "json"]);
         command.env("JOULETREE_ELECTRICITYMAPS_URL", &url).env("JOULETREE_ELECTRICITYMAPS_TOKEN", "s3cret");
         let ran = ended(command.output().unwrap());
-        let words = if attempt == 0 { "does not tell" } else { "not asked again" };
+        let words = if attempt == 0 { "does not return" } else { "not asked again" };
         assert!(ran.stderr.contains(words), "{attempt}: {}", ran.stderr);
         assert_eq!(text(&ran.json()["intensity"], "kind"), "published");
     }
@@ -594,7 +614,7 @@ fn a_service_that_fails_is_left_alone_for_a_while() {
 
 #[test]
 fn the_model_of_codecarbon_for_comparison() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     let monitor = |more: &[&str]| {
         let mut arguments = vec![
             "monitor",
@@ -608,10 +628,10 @@ fn the_model_of_codecarbon_for_comparison() {
         ];
         arguments.extend(more);
         arguments.extend(["--", "sleep", "2.2"]);
-        desk.run(&arguments).ok();
+        workspace.run(&arguments).ok();
     };
     monitor(&["--cpu-model", "codecarbon", "--cpu-power", "100", "--ram-model", "codecarbon"]);
-    let row = &desk.rows("emissions.csv")[0];
+    let row = &workspace.rows("emissions.csv")[0];
     let value = |name: &str| row[name].parse::<f64>().unwrap();
     // Between idle and full by its law, whatever else runs here.
     assert!((9.0..101.0).contains(&value("cpu_power")), "{}", value("cpu_power"));
@@ -620,12 +640,12 @@ fn the_model_of_codecarbon_for_comparison() {
 
 #[test]
 fn what_is_seen_of_the_machine() {
-    let desk = Desk::new();
-    let told = desk.run(&["detect", "--country", "USA", "--region", "CA", "--format", "json"]).json();
-    assert!(number(&told, "cpu_count") >= 1.0 && number(&told, "ram_total_gib") > 0.1);
-    assert_eq!(text(&told, "region"), "California");
-    assert!(!list(&told, "meters").is_empty());
-    let shown = desk.run(&["detect"]).ok();
+    let workspace = Workspace::new();
+    let answer = workspace.run(&["detect", "--country", "USA", "--region", "CA", "--format", "json"]).json();
+    assert!(number(&answer, "cpu_count") >= 1.0 && number(&answer, "ram_total_gib") > 0.1);
+    assert_eq!(text(&answer, "region"), "California");
+    assert!(!list(&answer, "meters").is_empty());
+    let shown = workspace.run(&["detect"]).ok();
     assert!(
         shown.contains("- CPU count: ")
             && shown.contains("- GPU count: ")

@@ -34,7 +34,7 @@ fn sampled(files: &Files, name: &str) -> String {
     folder
 }
 
-/// A run that tells of its steps: one that trains and one that predicts.
+/// A run with steps: one that trains and one that predicts.
 fn stepped(files: &Files, name: &str, learning_rate: &str) -> String {
     let folder = files.path(name);
     let program = "import time\nfrom jouletree import _session\nsession = _session.current()\n\
@@ -57,19 +57,19 @@ fn one_run_as_a_model_card() {
     let folder = sampled(&files, "run");
     let found = json(&files, &[&folder, "--country", "ITA", "--pue", "1.5", "--training-type", "fine-tuning"]);
     // Every figure is that of `carbon`.
-    let told = ended(
+    let answer = ended(
         alone(&files)
             .args(["carbon", &folder, "--country", "ITA", "--pue", "1.5", "--format", "json"])
             .output()
             .expect("it starts"),
     )
     .json();
-    assert_close(number(&found["energy_j"], "total"), number(&told, "it_energy_j"), 1e-12, "energy");
-    assert_close(number(&found["carbon"], "carbon_g"), number(&told, "carbon_g"), 1e-12, "carbon");
-    assert_eq!(found["carbon"]["intensity"], told["intensity"]);
-    assert_eq!(found["kind"], told["kind"]);
+    assert_close(number(&found["energy_j"], "total"), number(&answer, "it_energy_j"), 1e-12, "energy");
+    assert_close(number(&found["carbon"], "carbon_g"), number(&answer, "carbon_g"), 1e-12, "carbon");
+    assert_eq!(found["carbon"]["intensity"], answer["intensity"]);
+    assert_eq!(found["kind"], answer["kind"]);
     let emissions = &found["co2_eq_emissions"];
-    assert_close(number(emissions, "emissions"), number(&told, "carbon_g"), 1e-12, "grams");
+    assert_close(number(emissions, "emissions"), number(&answer, "carbon_g"), 1e-12, "grams");
     assert_eq!(
         (text(emissions, "training_type"), text(emissions, "geographical_location")),
         ("fine-tuning", "Italy")
@@ -86,7 +86,7 @@ fn one_run_as_a_model_card() {
     assert_eq!(block[0], "co2_eq_emissions:");
     let grams =
         block[1].strip_prefix("  emissions: ").and_then(|grams| grams.parse::<f64>().ok()).expect("a number");
-    assert_close(grams, number(&told, "carbon_g") / 1.5, 1e-12, "grams in the block");
+    assert_close(grams, number(&answer, "carbon_g") / 1.5, 5e-3, "grams in the block, to three digits");
     assert!(
         block.contains(&"  training_type: \"fine-tuning\"")
             && block.contains(&"  geographical_location: \"Italy\"")
@@ -181,7 +181,7 @@ fn hugging_face_reads_it() {
     let read =
         ended(reader.arg(script).arg(&output).env("HF_HUB_OFFLINE", "1").output().expect("it starts")).json();
     let wanted = &json(&files, &[&[folder.as_str()], &place[..]].concat())["co2_eq_emissions"];
-    assert_close(number(&read["emissions"], "emissions"), number(wanted, "emissions"), 1e-12, "grams");
+    assert_close(number(&read["emissions"], "emissions"), number(wanted, "emissions"), 5e-3, "grams");
     for field in ["source", "training_type", "geographical_location"] {
         assert_eq!(read["emissions"][field], wanted[field], "{field}");
     }

@@ -14,7 +14,7 @@ use jouletree_meter::station::{Feed, Next, Watch};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 struct Machine {
     folder: TempDir,
@@ -40,16 +40,17 @@ impl Machine {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_jouletree"));
-        command.env("JOULETREE_SYS_ROOT", self.folder.path()).arg("daemon").args(arguments);
+        command.env("JOULETREE_SYS_ROOT", self.folder.path()).env_remove("JOULETREE_LOG");
+        command.arg("daemon").args(arguments);
         command.arg("--socket").arg(self.socket());
         command
     }
 
     fn daemon(&self) -> Daemon {
         let daemon = Daemon(self.command(&[]).stderr(Stdio::piped()).spawn().unwrap());
-        let patience = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while Client::connect(&Address::Unix(self.socket())).is_err() {
-            assert!(Instant::now() < patience, "the daemon does not start");
+            assert!(Instant::now() < deadline, "the daemon does not start");
             std::thread::sleep(Duration::from_millis(20));
         }
         daemon
@@ -70,9 +71,9 @@ impl Daemon {
 
     fn end(mut self) -> Output {
         let child = &mut self.0;
-        let patience = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while child.try_wait().unwrap().is_none() {
-            assert!(Instant::now() < patience, "the daemon does not end");
+            assert!(Instant::now() < deadline, "the daemon does not end");
             std::thread::sleep(Duration::from_millis(20));
         }
         let mut stderr = Vec::new();
@@ -104,12 +105,12 @@ fn it_ends_properly_on_a_signal_and_its_clients_are_told() {
         daemon.signal(Signal::HUP);
         let mut samples = 0;
         while samples == 0 {
-            if let Next::Batch(batch) = session.next(PATIENCE).unwrap() {
+            if let Next::Batch(batch) = session.next(TIMEOUT).unwrap() {
                 samples += batch.samples.len();
             }
         }
         daemon.signal(signal);
-        while session.next(PATIENCE).unwrap() != Next::Ended {}
+        while session.next(TIMEOUT).unwrap() != Next::Ended {}
         assert_eq!(session.ending().remarks.len(), 1, "{:?}", session.ending().remarks);
         let output = daemon.end();
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -155,6 +156,52 @@ fn status_says_what_there_is_and_what_to_do_when_there_is_nothing() {
     assert!(json["resident_bytes"].as_u64().unwrap() > 0);
 }
 
+/// What an operator needs is logged: what is served and where, who opens and closes what.
+#[test]
+fn it_logs_its_sessions() {
+    let machine = Machine::start();
+    let daemon = machine.daemon();
+    let own = Watch { pid: Some(std::process::id()), ..Watch::default() };
+    let client = Client::connect(&Address::Unix(machine.socket())).unwrap();
+    let mut session = client.watch(own).unwrap();
+    let absent = Watch { pid: Some(u32::MAX >> 1), ..own };
+    assert!(client.watch(absent).is_err());
+    session.stop();
+    while session.next(TIMEOUT).unwrap() != Next::Ended {}
+    drop((session, client));
+    daemon.signal(Signal::TERM);
+    let log = text(&daemon.end().stderr);
+    let uid = format!("client=uid {}", rustix::process::getuid().as_raw());
+    let pid = format!("pid={}", std::process::id());
+    for parts in [
+        &["serving", env!("CARGO_PKG_VERSION"), "daemon.sock"][..],
+        &["sensor", "cpu:0", "measured"],
+        &["session opened", &uid, &pid],
+        &["WARN", "session refused", &uid, "there is no process"],
+        &["session closed", &uid, &pid, "reason=Stopped", "dropped=0"],
+        &["stopping", "SIGTERM"],
+        &["stopped"],
+    ] {
+        let is_logged = |line: &str| line.contains(" jouletree_") && parts.iter().all(|part| line.contains(part));
+        assert!(log.lines().any(is_logged), "{parts:?} is not in\n{log}");
+    }
+}
+
+#[test]
+fn its_log_can_be_switched_off() {
+    let machine = Machine::start();
+    let mut command = machine.command(&[]);
+    let daemon = Daemon(command.env("JOULETREE_LOG", "off").stderr(Stdio::piped()).spawn().unwrap());
+    let deadline = Instant::now() + TIMEOUT;
+    while Client::connect(&Address::Unix(machine.socket())).is_err() {
+        assert!(Instant::now() < deadline, "the daemon does not start");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    daemon.signal(Signal::TERM);
+    let said = text(&daemon.end().stderr);
+    assert!(said.contains("serving at") && !said.contains("INFO"), "{said}");
+}
+
 #[test]
 fn the_network_is_refused_without_its_secrets() {
     let machine = Machine::start();
@@ -182,9 +229,9 @@ fn the_folder_of_the_socket_can_be_entered() {
     let socket = folder.join("daemon.sock");
     shell.arg(env!("CARGO_BIN_EXE_jouletree")).arg(&socket).env("JOULETREE_SYS_ROOT", machine.folder.path());
     let daemon = Daemon(shell.stderr(Stdio::piped()).spawn().unwrap());
-    let patience = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while Client::connect(&Address::Unix(socket.clone())).is_err() {
-        assert!(Instant::now() < patience, "the daemon does not start");
+        assert!(Instant::now() < deadline, "the daemon does not start");
         std::thread::sleep(Duration::from_millis(20));
     }
     for (path, mode) in [(machine.folder.path().join("one"), 0o755), (folder, 0o755), (socket, 0o660)] {
@@ -298,9 +345,9 @@ fn a_daemon_that_ends_does_not_take_the_command_with_it() {
         let run = machine.folder.path().join("recorded");
         let mut record = record(&machine, &run, &["sh", "-c", "sleep 4; echo whole"]);
         let recording = record.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let patience = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while !run.join("recording.json").exists() {
-            assert!(Instant::now() < patience, "it does not begin");
+            assert!(Instant::now() < deadline, "it does not begin");
             std::thread::sleep(Duration::from_millis(20));
         }
         std::thread::sleep(Duration::from_millis(1500));

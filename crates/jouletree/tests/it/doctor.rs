@@ -150,7 +150,7 @@ fn counters_that_only_root_may_read_come_with_the_commands() {
 #[test]
 fn dead_and_broken_zones_are_named() {
     let machine = Machine::new();
-    // Nobody plays: all stand still.
+    // Nothing plays: all stay the same.
     let _fake = machine.powercap(Layout::TwoSockets, "");
     let zone = machine.root().join("devices/virtual/powercap/intel-rapl/intel-rapl:1");
     fs::remove_file(zone.join("max_energy_range_uj")).expect("it was there");
@@ -201,7 +201,7 @@ fn a_machine_with_nothing_says_what_it_lacks() {
 fn cards_and_the_roots_come_from_the_environment_too() {
     let machine = Machine::new();
     let script = fake_nvml::Script { gpu: vec![fake_nvml::Gpu::default()], ..fake_nvml::Script::default() };
-    let library = fake_nvml::install(machine.root(), &script).expect("the stand-in");
+    let library = fake_nvml::install(machine.root(), &script).expect("the test double");
     let mut command = jouletree();
     command.args(["doctor", "--format", "json"]);
     command.env("JOULETREE_SYS_ROOT", machine.root()).env("JOULETREE_NVML_LIBRARY", library);

@@ -158,7 +158,7 @@ fn counts_are_those_expected() {
     assert!(traces >= 9, "only {traces} traces");
 }
 
-/// The energies of the operations of a device, by what tells them apart.
+/// The energies of the operations of a device, by what distinguishes them.
 fn energies_on<'a>(result: &'a Value, device: &str) -> BTreeMap<[&'a str; 4], f64> {
     let mut energies = BTreeMap::new();
     for op in list(result, "ops").iter().filter(|op| op["device"] == device) {
@@ -242,5 +242,5 @@ fn relative_times_are_told_apart_from_the_wall_clock() {
     let Some(trace) = development_data("torch113_debian_legacy_list.json.gz") else { return };
     let ran = run(["account", &trace.display().to_string(), "--power", &sample("power.csv")]);
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
-    assert!(ran.stderr.contains("do not meet in time"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("cover different times"), "{}", ran.stderr);
 }

@@ -91,7 +91,7 @@ fn an_unknown_place_is_unknown_and_no_error() {
 
 #[test]
 fn who_mistypes_is_asked() {
-    for (arguments, told) in [
+    for (arguments, answer) in [
         (&["--gpu", "RTX 4900", "--hours", "1"][..], "did you mean `RTX 4090`?"),
         (&["--gpu", "T4", "--hours", "1", "--country", "Itly"], "did you mean `ITA (Italy)`?"),
         (&["--gpu", "T4", "--hours", "1", "--provider", "gcp", "--region", "europe-wets1"], "`europe-west1`?"),
@@ -106,7 +106,7 @@ fn who_mistypes_is_asked() {
     ] {
         let ran = impact(arguments);
         assert_eq!(ran.code, 1, "{arguments:?}: {}", ran.stderr);
-        assert!(ran.stderr.contains(told), "{arguments:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(answer), "{arguments:?}: {}", ran.stderr);
         assert!(ran.stdout.is_empty());
     }
 }
@@ -143,5 +143,5 @@ fn regions_are_compared_the_fewest_grams_first() {
     let csv = impact(&["--gpu", "T4", "--hours", "1", "--format", "csv"]).ok();
     assert!(csv.starts_with("line,value,unit,how\ncomputers,0.07,kWh,"), "{csv}");
     let markdown = impact(&["--gpu", "T4", "--hours", "1", "--format", "markdown"]).ok();
-    assert!(markdown.contains("| computers | 70.0 Wh |"), "{markdown}");
+    assert!(markdown.contains("| IT equipment | 70.0 Wh |"), "{markdown}");
 }

@@ -45,6 +45,8 @@ fn written(result: &Value, keys: &mut BTreeMap<String, BTreeSet<String>>) {
     for (kind, key) in [("Device", "devices"), ("Operation", "ops"), ("Operation", "summary"), ("Step", "steps")] {
         list(result, key).iter().for_each(|row| note(kind, row));
     }
+    note_whole(&result["whole"], &mut note);
+    note_trust(&result["trust"], &mut note);
     list(result, "traces").iter().for_each(|source| note_source(source, &mut note));
     list(result, "warnings").iter().for_each(|warning| note("Warning", warning));
     let mut nodes = vec![&result["tree"]];
@@ -53,6 +55,18 @@ fn written(result: &Value, keys: &mut BTreeMap<String, BTreeSet<String>>) {
         list(node, "edges").iter().for_each(|edge| note("Edge", edge));
         nodes.extend(list(node, "children"));
     }
+}
+
+fn note_whole(whole: &Value, note: &mut impl FnMut(&str, &Value)) {
+    note("Whole", whole);
+    for (kind, key) in [("Slice", "slices"), ("Pass", "passes"), ("Stage of the whole", "stages")] {
+        list(whole, key).iter().for_each(|row| note(kind, row));
+    }
+}
+
+fn note_trust(trust: &Value, note: &mut impl FnMut(&str, &Value)) {
+    note("Trust", trust);
+    list(trust, "caveats").iter().for_each(|caveat| note("Caveat", caveat));
 }
 
 fn note_source(source: &Value, note: &mut impl FnMut(&str, &Value)) {
@@ -123,13 +137,18 @@ fn recorded(result: &Value, keys: &mut BTreeMap<String, BTreeSet<String>>) {
     }
 }
 
-/// The keys of what a program tells.
-fn told(run_folder: &str, keys: &mut BTreeMap<String, BTreeSet<String>>) {
+/// The keys of what a program records.
+fn program_keys(run_folder: &str, keys: &mut BTreeMap<String, BTreeSet<String>>) {
     let program = "import time\nfrom jouletree import _session\nsession = _session.current()\nsession.stage('one')\n\
                    t = time.time_ns()\ntime.sleep(0.2)\nu = time.time_ns()\nsession.ran_step(1, t, u, 'train', True, 8)\n\
                    session.ran_window('eval', t, u, 'window', 1)\n";
     let arguments = ["run", "-q", "--no-daemon", "-o", run_folder, "--", "python3", "-c", program];
     ended(jouletree().args(arguments).output().expect("the command starts")).ok();
+    let mut note = |kind: &str, object: &Value| {
+        let fields = object.as_object().expect("an object").keys().cloned();
+        keys.entry(kind.to_owned()).or_default().extend(fields);
+    };
+    note_whole(&run(["show", run_folder, "--format", "json", "--by", "layer"]).json()["whole"], &mut note);
     for (kind, by) in [("Phase", "phase"), ("Part", "part"), ("Stage", "stage"), ("Window", "window")] {
         let rows = run(["show", run_folder, "--format", "json", "--by", by]).json();
         for row in rows.as_array().expect("a list") {
@@ -139,7 +158,7 @@ fn told(run_folder: &str, keys: &mut BTreeMap<String, BTreeSet<String>>) {
     }
 }
 
-/// The keys of what is told of calls.
+/// The keys of what is recorded of calls.
 fn called(run_folder: &str, keys: &mut BTreeMap<String, BTreeSet<String>>) {
     called::called_run(run_folder.as_ref());
     for (kind, by) in [
@@ -270,7 +289,7 @@ fn predicted_by_profile(files: &Files, keys: &mut BTreeMap<String, BTreeSet<Stri
     }
 }
 
-/// The keys of what energy stands for, of settings and of what is seen of a machine.
+/// The keys of the impact of energy, of settings and of what is seen of a machine.
 fn in_grams(files: &Files, keys: &mut BTreeMap<String, BTreeSet<String>>) {
     let mut note = |kind: &str, object: &Value| {
         let fields = object.as_object().expect("an object").keys().cloned();
@@ -282,6 +301,9 @@ fn in_grams(files: &Files, keys: &mut BTreeMap<String, BTreeSet<String>>) {
     let place = ["--country", "CAN", "--region", "quebec", "--format", "json"];
     let impact = run(["carbon", &folder].iter().chain(&place)).json();
     note("Impact", &impact);
+    for row in run(["show", &folder, "--by", "type", "--format", "json"]).json().as_array().expect("a list") {
+        note("Type", row);
+    }
     note("Intensity", &impact["intensity"]);
     note("Equivalents", &impact["equivalents"]);
     list(&impact, "layers").iter().for_each(|layer| note("Layer in grams", layer));
@@ -392,7 +414,7 @@ fn every_field_is_documented_and_there() {
     let run_folder = files.path("recorded");
     recordings::record(run_folder.as_ref(), 1, 8);
     recorded(&run(["show", &run_folder, "--format", "json"]).json(), &mut keys);
-    told(&files.path("told"), &mut keys);
+    program_keys(&files.path("told"), &mut keys);
     patched(&files, &mut keys);
     called(&files.path("called"), &mut keys);
     live().iter().for_each(|line| watched(line, &mut keys));

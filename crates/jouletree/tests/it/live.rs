@@ -103,22 +103,22 @@ impl Running {
 
     /// Where it answers scrapes, as soon as it says so.
     fn address(&mut self) -> SocketAddr {
-        let patience = Instant::now() + PATIENCE;
+        let timeout = Instant::now() + PATIENCE;
         loop {
             let said = self.said();
             if let Some((_, rest)) = said.split_once("at http://") {
                 return rest.split_once("/metrics").expect("a path").0.parse().expect("an address");
             }
-            assert!(Instant::now() < patience, "it does not listen: {said}");
+            assert!(Instant::now() < timeout, "it does not listen: {said}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 
     /// Its exit status and all that it said.
     fn end(mut self) -> (i32, String) {
-        let patience = Instant::now() + PATIENCE;
+        let timeout = Instant::now() + PATIENCE;
         while self.child.try_wait().unwrap().is_none() {
-            assert!(Instant::now() < patience, "it does not end: {}", self.said());
+            assert!(Instant::now() < timeout, "it does not end: {}", self.said());
             std::thread::sleep(Duration::from_millis(20));
         }
         self.reader.take().unwrap().join().unwrap();
@@ -212,8 +212,11 @@ fn scrapes_grow_are_conserved_and_end_as_the_report() {
         assert_close(scraped, number(row, "energy_j"), 1e-9, device);
         for part in ["ours", "others", "idle", "unknown"] {
             let scraped = value(last, "jouletree_share_joules_total", &[("device", device), ("part", part)]);
-            let told = number(row, &format!("{part}_j"));
-            assert!((scraped - told).abs() <= 1e-9 * number(row, "energy_j"), "{device} {part}: {scraped} {told}");
+            let answer = number(row, &format!("{part}_j"));
+            assert!(
+                (scraped - answer).abs() <= 1e-9 * number(row, "energy_j"),
+                "{device} {part}: {scraped} {answer}"
+            );
         }
         // What the script plays.
         let known = value(last, "jouletree_known_seconds_total", &[("device", device)]);
@@ -226,7 +229,7 @@ fn scrapes_grow_are_conserved_and_end_as_the_report() {
     assert_close(value(last, "codecarbon_ram_energy", &[]) * 3.6e6, energy("dram"), 1e-12, "kWh of the memory");
     let consumed = energy("cpu") + energy("dram");
     assert_close(value(last, "codecarbon_energy_consumed", &[]) * 3.6e6, consumed, 1e-12, "kWh of all");
-    // Nobody said where this is.
+    // The location is not set.
     assert!(!last.iter().any(|sample| sample.name.contains("carbon_grams") || sample.name.contains("emissions")));
     assert!(value(last, "jouletree_monitor_cpu_seconds_total", &[]) > 0.0);
     let began = value(last, "jouletree_start_time_seconds", &[]);
@@ -304,7 +307,7 @@ fn a_real_prometheus_server_has_the_joules_of_the_report() {
     assert_eq!(code, 0, "{said}");
     let shown = machine.shown();
     // What was scraped is asked for a moment later.
-    let patience = Instant::now() + PATIENCE;
+    let timeout = Instant::now() + PATIENCE;
     let energy = "last_over_time(jouletree_energy_joules_total[1h])";
     loop {
         let seen = server.values(energy, "device");
@@ -315,7 +318,7 @@ fn a_real_prometheus_server_has_the_joules_of_the_report() {
         if is_all {
             break;
         }
-        assert!(Instant::now() < patience, "{seen:?} is not what is reported: {shown}");
+        assert!(Instant::now() < timeout, "{seen:?} is not what is reported: {shown}");
         std::thread::sleep(Duration::from_millis(100));
     }
     let sums = "sum by (device) (last_over_time(jouletree_share_joules_total[1h]))";
@@ -390,8 +393,8 @@ fn a_collector_is_sent_cumulative_sums_and_at_the_end_those_of_the_report() {
     }
     let last = posts.last().unwrap();
     for device in ["host/cpu:0", "host/dram:0"] {
-        let told = number(balance(&shown, device), "energy_j");
-        assert_close(joules(last.metric("jouletree.energy"), device), told, 1e-9, device);
+        let answer = number(balance(&shown, device), "energy_j");
+        assert_close(joules(last.metric("jouletree.energy"), device), answer, 1e-9, device);
     }
 }
 
@@ -408,13 +411,13 @@ fn a_collector_that_fails_is_told_of_once_and_harms_nobody() {
     let posts = collector.posts();
     // Patience grows: 0.2 s, 0.4 s, 0.8 s, and then again every 0.2 s.
     assert!((4..=12).contains(&posts.len()), "{} posts", posts.len());
-    let told = number(balance(&machine.shown(), "host/cpu:0"), "energy_j");
-    assert_close(joules(posts.last().unwrap().metric("jouletree.energy"), "host/cpu:0"), told, 1e-9, "the last");
+    let answer = number(balance(&machine.shown(), "host/cpu:0"), "energy_j");
+    assert_close(joules(posts.last().unwrap().metric("jouletree.energy"), "host/cpu:0"), answer, 1e-9, "the last");
 
-    // Nobody is there at all.
+    // There is no server at all.
     let machine = Machine::playing();
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let url = format!("http://user:secret@{nobody}/v1/metrics");
+    let unserved = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = format!("http://user:secret@{unserved}/v1/metrics");
     let ran =
         ended(machine.record(&["--otlp", &url, "--otlp-interval", "0.2", "--", "sleep", "1"]).output().unwrap());
     assert_eq!(ran.code, 0, "{}", ran.stderr);

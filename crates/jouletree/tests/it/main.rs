@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
+mod arrows;
 mod bad_input;
 mod calibrated;
 mod called;
@@ -13,6 +14,7 @@ mod common;
 mod daemon;
 mod decoded;
 mod doctor;
+mod endings;
 mod estimate;
 mod expected;
 mod export;
@@ -22,6 +24,7 @@ mod golden;
 mod impact;
 mod json_doc;
 mod live;
+mod logging;
 mod patch;
 mod predict;
 mod predictor;
@@ -35,4 +38,6 @@ mod show;
 mod terminal;
 mod top;
 mod tradeoff;
+mod version1;
+mod whole;
 mod windows;

@@ -21,9 +21,9 @@ impl Trained {
         let folder = TempDir::new().expect("a folder");
         fs::write(folder.path().join("calibration.json"), calibration().to_string()).expect("a file");
         let trained = Trained { folder };
-        let told = run(["train", &trained.path("."), "-o", &trained.path("profile.json")]);
-        assert!(told.stderr.contains("it rained"), "{}", told.stderr);
-        let text = told.ok();
+        let answer = run(["train", &trained.path("."), "-o", &trained.path("profile.json")]);
+        assert!(answer.stderr.contains("it rained"), "{}", answer.stderr);
+        let text = answer.ok();
         assert!(text.contains("narrow") && text.contains("7.500 W at standby"), "{text}");
         trained
     }
@@ -96,17 +96,49 @@ fn a_kept_prediction_is_a_run() {
     run(["report", &kept, "-o", &again]).ok();
     assert!(page == fs::read_to_string(&again).expect("a page"), "from the folder the page is the same");
     run(["export", &kept, "--to", "collapsed", "-o", &trained.path("stacks.txt")]).ok();
+    kept_intervals(&kept, &result);
     let again = trained.predict(&["-o", &kept]);
     assert!(again.code == 1 && again.stderr.contains("exists"), "{}", again.stderr);
+}
+
+/// A kept prediction has the intervals that were printed, at their own level.
+fn kept_intervals(kept: &str, predicted: &Value) {
+    let show = |by: &str| run(["show", kept, "--by", by, "--format", "json"]).json();
+    let tree = show("layer");
+    let nodes: Vec<&Value> = list(&predicted["passes"][0], "nodes").iter().collect();
+    let interval = |path: &str| {
+        let node = nodes.iter().find(|node| node["path"] == path).expect("a node");
+        [number(&node["interval_j"], "low"), number(&node["interval_j"], "high")]
+    };
+    let ends = |row: &Value| [number(row, "low_90_j"), number(row, "high_90_j")];
+    assert_eq!(ends(&tree), interval(""));
+    let block = list(&tree, "children").iter().find(|child| child["path"] == "block.0").expect("a block");
+    assert_eq!(ends(block), interval("block.0"));
+    assert!(block["low_j"].is_null(), "95 % is not known: {block}");
+    let ops = show("op");
+    let dense =
+        ops.as_array().and_then(|ops| ops.iter().find(|op| op["path"] == "block.1/dense")).expect("a layer");
+    assert_eq!(ends(dense), interval("block.1/dense"));
+    let glue = ops.as_array().and_then(|ops| ops.iter().find(|op| op["path"] == "block.1/(glue)")).expect("glue");
+    assert!(glue["low_90_j"].is_null() && glue.get("low_90_j").is_some(), "{glue}");
+    assert_eq!(ends(&show("device")[0]), interval(""));
+    for by in ["layer", "op", "device"] {
+        let table = run(["show", kept, "--by", by]).ok();
+        assert!(table.contains("90 %") && !table.contains("95 %") && table.contains(" … "), "{table}");
+        let csv = run(["show", kept, "--by", by, "--format", "csv"]).ok();
+        assert!(csv.lines().next().is_some_and(|head| head.contains("low_90_j,high_90_j")), "{csv}");
+    }
+    let forward = run(["show", kept, "--pass", "backward", "--format", "json"]).json();
+    assert!(forward.get("low_90_j").is_none(), "{forward}");
 }
 
 #[test]
 fn models_that_are_built_in_are_predicted_too() {
     let trained = Trained::new();
     let profile = trained.path("profile.json");
-    let told = run(["predict", "bert", "--batch", "2", "--seq", "16", "--layers", "2", "--profile", &profile]);
-    assert!(told.stderr.contains("`embedding` was never measured"), "{}", told.stderr);
-    assert!(told.ok().contains("layer.0 … layer.1"));
+    let answer = run(["predict", "bert", "--batch", "2", "--seq", "16", "--layers", "2", "--profile", &profile]);
+    assert!(answer.stderr.contains("`embedding` was never measured"), "{}", answer.stderr);
+    assert!(answer.ok().contains("layer.0 … layer.1"));
 }
 
 #[test]
@@ -125,7 +157,7 @@ fn what_cannot_be_done_is_said_with_a_remedy() {
     future["version"] = json!(9);
     let mut empty = calibration();
     empty["trees"] = json!([]);
-    for (name, text, told) in [
+    for (name, text, answer) in [
         ("nothing", String::new(), "calibrate again"),
         ("negative", negative.to_string(), "block.0/dense"),
         ("future", future.to_string(), "version 9"),
@@ -133,7 +165,7 @@ fn what_cannot_be_done_is_said_with_a_remedy() {
     ] {
         let folder = broken(name, &text);
         let ran = run(["train".as_ref(), folder.as_os_str(), "-o".as_ref(), trained.path("new.json").as_ref()]);
-        assert!(ran.code == 1 && ran.stderr.contains(told), "{name}: {}", ran.stderr);
+        assert!(ran.code == 1 && ran.stderr.contains(answer), "{name}: {}", ran.stderr);
         assert!(!Path::new(&trained.path("new.json")).exists());
     }
     let precious = trained.path("thesis.json");

@@ -219,8 +219,8 @@ fn wrong_lines_name_the_field() {
         ("\"gpu_energy_mean\":", "\"gpu_energy_mean\":-", "`gpu_energy_mean of "),
         ("\"mem_bytes\":", "\"bytes\":", "missing field `mem_bytes`"),
     ] {
-        let told = said(from, to);
-        assert!(told.contains(wanted), "no {wanted} in {told}");
+        let answer = said(from, to);
+        assert!(answer.contains(wanted), "no {wanted} in {answer}");
     }
 }
 

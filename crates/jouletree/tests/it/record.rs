@@ -127,9 +127,9 @@ fn list_of(value: &Value, key: &str) -> Vec<String> {
 
 #[track_caller]
 fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
-    let patience = Instant::now() + Duration::from_secs(60);
+    let timeout = Instant::now() + Duration::from_secs(60);
     while !is_so() {
-        assert!(Instant::now() < patience, "{what} does not happen");
+        assert!(Instant::now() < timeout, "{what} does not happen");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -321,7 +321,7 @@ fn a_recorder_that_is_killed_loses_a_batch_at_most() {
     wait_for("the recording", || machine.run().join("recording.json").exists());
     let begun = Instant::now();
     std::thread::sleep(Duration::from_millis(3000));
-    // Somebody else looks while it goes on.
+    // Another process looks while it goes on.
     let looked = ended(jouletree().arg("show").arg(machine.run()).output().unwrap());
     assert!(looked.code == 1 && looked.stderr.contains("still being recorded"), "{}", looked.stderr);
     let lasted = begun.elapsed().as_secs_f64();
@@ -341,8 +341,8 @@ fn a_full_disk_ends_the_recording_and_not_the_command() {
     let ran = ended(in_shell("ulimit -f 80", &command).output().unwrap());
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "whole\n"), "{}", ran.stderr);
     assert!(ran.stderr.contains("recording ends here, the command goes on"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("could not be finished; make room"), "{}", ran.stderr);
-    // With room again, what was written is there.
+    assert!(ran.stderr.contains("could not be finished; free some space"), "{}", ran.stderr);
+    // With space again, what was written is there.
     let shown = shown(&machine.run());
     assert_power(balance(&shown, "host/cpu:0"), 60.0, 0.1, machine.tick());
     let remarks = list(&shown, "remarks");
@@ -464,7 +464,7 @@ fn a_process_that_runs_already_is_recorded_until_it_ends() {
     let ran = ended(record.wait_with_output().unwrap());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(shown(&machine.run())["pid"], busy.0.id());
-    // Its number means nobody any more.
+    // Its number belongs to no process any more.
     fs::remove_dir_all(machine.run()).unwrap();
     let ran = machine.recorded(&["--pid", &pid]);
     assert!(ran.code == 1 && ran.stderr.contains("there is no process"), "{}", ran.stderr);

@@ -23,8 +23,9 @@ fn a_recording_is_shown() {
         assert!(row.contains(kind) && row.contains(" … ") && row.contains(" W "), "{row}");
     }
     assert!(text.contains("  core of host/cpu:0"), "{text}");
-    let monitor = text.lines().last().expect("a line");
-    assert!(monitor.starts_with("the monitor itself") && monitor.contains("11.0 ms"), "{monitor}");
+    assert!(text.contains("\ntrust: estimated") && text.contains("fit for publication"), "{text}");
+    let monitor = text.lines().find(|line| line.starts_with("jouletree itself")).expect("a line");
+    assert!(monitor.contains("(counted under others)") && monitor.contains("11.0 ms"), "{monitor}");
     assert!(monitor.contains("(measured and estimated)"), "{monitor}");
     assert!(warnings.contains("host/dram:0: after 400 ms: it cannot be read: it is gone (ENODEV)"), "{warnings}");
     assert!(warnings.contains("performance events are refused") && warnings.contains("7 samples were lost"));
@@ -58,7 +59,7 @@ fn a_trace_is_accounted_with_recorded_power() {
     let folder = files.path("run");
     let recording = recordings::record(folder.as_ref(), 2, 30);
     let power = recording.read_power().expect("power");
-    let cpu = power.iter().find(|series| series.device.to_string() == "host/cpu:0" && series.domain.is_none());
+    let cpu = power.iter().find(|series| series.device.to_string() == "host/cpu:0" && series.is_whole());
     let cpu = &cpu.expect("a processor").series;
     let start = cpu.extent().expect("some time").start.0 / 1000;
     let event = |name: &str, ts: i64, dur: i64| json!({"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": start + ts, "dur": dur});

@@ -19,7 +19,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A program that computes for a while in layers, and tells its session so.
+/// A program that computes for a while in layers, and marks its session.
 const LAYERS: &str = r#"
 import time
 from jouletree import _session
@@ -43,13 +43,13 @@ for number in range(1, 7):
 "#;
 
 /// A place for a program and its runs.
-struct Place {
+struct Workspace {
     folder: TempDir,
 }
 
-impl Place {
-    fn new() -> Place {
-        Place { folder: tempfile::tempdir().unwrap() }
+impl Workspace {
+    fn new() -> Workspace {
+        Workspace { folder: tempfile::tempdir().unwrap() }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -96,7 +96,7 @@ fn ours(manifest: &Value) -> f64 {
 
 #[test]
 fn a_program_is_accounted_to_its_layers() {
-    let place = Place::new();
+    let place = Workspace::new();
     let ran = place.ran(&["--level", "module", "--steps", "2..4", "--timings"], LAYERS);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     for stage in ["power", "read", "align", "keep", "report", "print"] {
@@ -105,7 +105,7 @@ fn a_program_is_accounted_to_its_layers() {
     }
     assert_eq!(ran.stdout, "", "what jouletree says goes to standard error");
     let words =
-        ["by layer", "layer_1", "by pass", "backward", "3 of 6 train steps", "the monitor itself", "kept in run"];
+        ["by layer", "layer_1", "by pass", "backward", "3 of 6 train steps", "jouletree itself", "kept in run"];
     for said in words {
         assert!(ran.stderr.contains(said), "`{said}` is not in {}", ran.stderr);
     }
@@ -190,7 +190,7 @@ session.ran_module("loose", start, end, 1, "Linear", "forward")
 
 #[test]
 fn phases_and_functions_have_their_own_factors_and_parts_make_the_run() {
-    let place = Place::new();
+    let place = Workspace::new();
     let ran = place.ran(&["--level", "module"], PARTS);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let lines =
@@ -263,7 +263,7 @@ fn phases_and_functions_have_their_own_factors_and_parts_make_the_run() {
 
 #[test]
 fn figures_of_chosen_steps_are_scaled_when_asked_for() {
-    let place = Place::new();
+    let place = Workspace::new();
     assert_eq!(place.ran(&["--level", "module", "--steps", "1..3", "-q"], LAYERS).code, 0);
     let total = |arguments: &[&str]| -> f64 {
         let rows = view(&place.path("run"), &[&["--by", "op"], arguments].concat());
@@ -275,7 +275,7 @@ fn figures_of_chosen_steps_are_scaled_when_asked_for() {
 
 #[test]
 fn stages_and_windows_are_told_apart() {
-    let place = Place::new();
+    let place = Workspace::new();
     let script = LAYERS.replace("for number in", "session.stage('pre-training')\nfor number in")
         + "session.stage('prediction')\nt = time.time_ns()\nwork(0.3)\nsession.ran_window('eval', t, time.time_ns(), 'window', 1)\n";
     let ran = place.ran(&["--level", "module"], &script);
@@ -302,7 +302,7 @@ fn stages_and_windows_are_told_apart() {
 #[test]
 fn programs_run_as_before() {
     let ended_by = |script: &str| {
-        let place = Place::new();
+        let place = Workspace::new();
         let ran = ended(place.run(&["-q"], script).stdin(Stdio::null()).output().unwrap());
         (ran.code, ran.stdout, ran.stderr)
     };
@@ -319,7 +319,7 @@ fn programs_run_as_before() {
          with m.get_context(way).Pool(2) as pool: print(pool.map(f, [1, 2, 3]))\n",
     );
     assert_eq!((code, stdout.as_str()), (0, "[1, 4, 9]\n[1, 4, 9]\n"), "{stderr}");
-    let none = Place::new();
+    let none = Workspace::new();
     let missing = ended(none.run(&["-q"], "").env("PATH", "/nonexistent").output().unwrap());
     assert!(missing.code == 1 && missing.stderr.contains("there is no program"), "{}", missing.stderr);
     assert!(!none.path("run").exists(), "nothing is left of what never ran");
@@ -327,7 +327,7 @@ fn programs_run_as_before() {
 
 #[test]
 fn what_cannot_be_recorded_is_said() {
-    let place = Place::new();
+    let place = Workspace::new();
     let ran = place.ran(&[], "print(1)");
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "1\n"));
     assert!(ran.stderr.contains("no operation was recorded"), "{}", ran.stderr);
@@ -348,7 +348,7 @@ fn a_python_that_is_not_followed_is_reported_with_the_remedy() {
         ("python3 -I train.py", Some("python -I ignores PYTHONPATH")),
         ("PYTHONPATH=.:$PYTHONPATH python3 train.py", None),
     ] {
-        let place = Place::new();
+        let place = Workspace::new();
         fs::write(place.path("train.py"), LIKE_TORCH).unwrap();
         let mut command = place.run(&[], "");
         let script = place.path("start.sh");
@@ -374,7 +374,7 @@ fn of_shell(command: &Command, script: &Path) -> Command {
 
 #[test]
 fn processes_that_outlive_the_command_are_named() {
-    let place = Place::new();
+    let place = Workspace::new();
     let script = place.path("start.sh");
     let pid = place.path("pid");
     fs::write(&script, format!("sleep 60 > /dev/null 2>&1 &\necho $! > {}\nsleep 0.5\n", pid.display())).unwrap();
@@ -385,7 +385,7 @@ fn processes_that_outlive_the_command_are_named() {
     assert!(ran.stderr.contains("1 process of the command still runs"), "{}", ran.stderr);
     assert!(ran.stderr.contains(&format!("sleep (pid {pid})")), "{}", ran.stderr);
     // Helpers that end with their program are not worth a word.
-    let place = Place::new();
+    let place = Workspace::new();
     let ran =
         place.ran(&["-q"], "import multiprocessing as m\np = m.Process(target=print)\np.start(); p.join()\n");
     assert!(!ran.stderr.contains("still run"), "{}", ran.stderr);
@@ -394,8 +394,8 @@ fn processes_that_outlive_the_command_are_named() {
 /// What another user changed or added in the package never runs in this user's name, whatever the umask was.
 #[test]
 fn code_that_was_planted_in_the_cache_does_not_run() {
-    let place = Place::new();
-    let again = |place: &Place| {
+    let place = Workspace::new();
+    let again = |place: &Workspace| {
         let _ = fs::remove_dir_all(place.path("run"));
         let command = place.run(&["-q", "--level", "process"], "import os; print(os.environ['JOULETREE_BINARY'])");
         let mut shell = Command::new("sh");
@@ -427,7 +427,7 @@ fn code_that_was_planted_in_the_cache_does_not_run() {
 /// Without a cache folder the package is in a folder of this run, and without any place for it the program runs as well.
 #[test]
 fn a_program_runs_without_a_cache() {
-    let place = Place::new();
+    let place = Workspace::new();
     let script = "import os, sys; print(os.environ.get('PYTHONPATH', ''), 'jouletree' in sys.modules)";
     let temporary = place.path("tmp");
     fs::create_dir(&temporary).unwrap();
@@ -458,7 +458,7 @@ fn a_program_runs_without_a_cache() {
 /// A program that ended well has ended well, also if what it left cannot be accounted.
 #[test]
 fn traces_that_are_gone_leave_the_program_its_status() {
-    let place = Place::new();
+    let place = Workspace::new();
     let script = "import os, shutil; shutil.rmtree(os.environ['JOULETREE_TRACES'])";
     let ran = place.ran(&["-q"], script);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -468,7 +468,7 @@ fn traces_that_are_gone_leave_the_program_its_status() {
 /// A run with its page and its kept traces is its owner's, and holds no secret of a command line.
 #[test]
 fn a_run_is_its_owners_and_without_secrets() {
-    let place = Place::new();
+    let place = Workspace::new();
     let mut command = place.run(&["-q", "--keep-traces", "--level", "module"], LAYERS);
     let ran = ended(
         command.args(["--hub-token", "hunter1", "--api_key=hunter2", "--max-tokens", "512"]).output().unwrap(),
@@ -506,7 +506,7 @@ fn a_run_is_its_owners_and_without_secrets() {
 #[test]
 fn the_session_of_a_program_is_given_its_input() {
     use std::io::Write;
-    let place = Place::new();
+    let place = Workspace::new();
     let mut child =
         place.run(&["-q"], "print(input())").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"given\n").unwrap();
@@ -543,28 +543,28 @@ impl Drop for Running {
     }
 }
 
-/// A program that computes for ever, after it has told a step.
+/// A program that computes for ever, after it has recorded a step.
 fn endless() -> String {
     // Tests that run in the background have SIGINT ignored, and so has what they start.
     let interruptible = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n";
     interruptible.to_owned() + &LAYERS.replace("range(1, 7)", "range(1, 100000)") + "\n"
 }
 
-fn wait_for_steps(place: &Place) {
-    let patience = Instant::now() + Duration::from_secs(60);
+fn wait_for_steps(place: &Workspace) {
+    let timeout = Instant::now() + Duration::from_secs(60);
     let has_steps = || {
         let processes = fs::read_dir(place.path("run").join("traces")).into_iter().flatten();
         processes.filter_map(Result::ok).any(|process| process.path().join("spans.csv").exists())
     };
     while !has_steps() {
-        assert!(Instant::now() < patience, "no step is told");
+        assert!(Instant::now() < timeout, "no step is recorded");
         thread::sleep(Duration::from_millis(20));
     }
 }
 
 #[test]
 fn ctrl_c_ends_the_program_and_what_was_recorded_is_accounted() {
-    let place = Place::new();
+    let place = Workspace::new();
     let running = Running::start(place.run(&["--level", "module"], &endless()));
     wait_for_steps(&place);
     kill_process_group(running.pid(), Signal::INT).unwrap();
@@ -577,7 +577,7 @@ fn ctrl_c_ends_the_program_and_what_was_recorded_is_accounted() {
 
 #[test]
 fn a_killed_recorder_leaves_what_any_verb_can_finish() {
-    let place = Place::new();
+    let place = Workspace::new();
     let running = Running::start(place.run(&["--level", "module"], &endless()));
     wait_for_steps(&place);
     thread::sleep(Duration::from_millis(1500));
@@ -636,7 +636,7 @@ fn count_at(log: &[(i64, f64)], instant: i64) -> f64 {
 
 #[test]
 fn the_total_is_what_counters_that_follow_the_processors_say() {
-    let place = Place::new();
+    let place = Workspace::new();
     let script: Script = "package-0: 40W\npackage-0/dram: 10W\n".parse().unwrap();
     let machine = place.path("machine");
     fs::create_dir(&machine).unwrap();

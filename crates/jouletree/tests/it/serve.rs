@@ -144,9 +144,9 @@ fn it_answers_what_the_command_line_answers() {
 #[test]
 fn what_is_wrong_is_told_with_its_field() {
     let server = serve(&[]);
-    let (status, told) = server.json("gpu=A100&hours=many&pue=0.5&hour=1");
+    let (status, answer) = server.json("gpu=A100&hours=many&pue=0.5&hour=1");
     assert_eq!(status, 400);
-    let fields: Vec<&Value> = list(&told, "errors").iter().map(|error| &error["field"]).collect();
+    let fields: Vec<&Value> = list(&answer, "errors").iter().map(|error| &error["field"]).collect();
     assert_eq!(fields, [&Value::Null, &"hours".into(), &"pue".into()]);
     // The page shows the same beside its fields, and nothing that was typed becomes a part of it.
     let page = server.ask("/?gpu=%3Cscript%3Ealert(1)%3C%2Fscript%3E&hours=1");

@@ -41,7 +41,7 @@ fn program(machine: &Path) -> Vec<String> {
     ["python3", script.to_str().unwrap(), machine.to_str().unwrap()].map(str::to_owned).to_vec()
 }
 
-/// What a program was told is true, by the script that was played and the counter that it read itself.
+/// What a program was answered is true, by the script that was played and the counter that it read itself.
 fn assert_true(output: &Value, player: &Player) {
     let tick = 60.0 * (LONGEST_TICK + player.latest()).as_secs_f64();
     let windows = list(output, "windows");
@@ -92,12 +92,12 @@ fn a_program_that_is_recorded_is_told_what_its_windows_take() {
         serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{} {}", ran.stdout, ran.stderr));
     assert_true(&output, &player);
     assert!(number(&output, "waited") < 1.5, "{output}");
-    // The windows are parts of what the recording tells.
+    // The windows are parts of what the recording has.
     let shown = ended(jouletree().arg("show").arg(&run).args(["--format", "json"]).output().unwrap()).json();
     let whole =
         list(&shown, "devices").iter().find(|row| row["device"] == "host/cpu:0" && row["domain"].is_null());
-    let told = &list(&output, "windows").last().unwrap()["devices"]["host/cpu:0"];
-    assert!(number(told, "joules") <= number(whole.unwrap(), "ours_j") + 1e-9, "{shown} {told}");
+    let answer = &list(&output, "windows").last().unwrap()["devices"]["host/cpu:0"];
+    assert!(number(answer, "joules") <= number(whole.unwrap(), "ours_j") + 1e-9, "{shown} {answer}");
 }
 
 #[test]
@@ -178,10 +178,10 @@ fn attending_ends_with_its_process_and_says_when_there_is_none() {
     process.kill().unwrap();
     process.wait().unwrap();
     assert!(attending.0.wait().unwrap().success(), "it ends although its input is open");
-    let nobody = Attending::start(folder.path(), process.id());
-    let mut nobody = nobody;
-    let (stdin, stderr) = (nobody.0.stdin.take(), nobody.0.stderr.take().unwrap());
-    assert_eq!(nobody.0.wait().unwrap().code(), Some(1));
+    let unserved = Attending::start(folder.path(), process.id());
+    let mut unserved = unserved;
+    let (stdin, stderr) = (unserved.0.stdin.take(), unserved.0.stderr.take().unwrap());
+    assert_eq!(unserved.0.wait().unwrap().code(), Some(1));
     let said: Vec<String> = BufReader::new(stderr).lines().map_while(Result::ok).collect();
     assert!(said.join(" ").contains("there is no process"), "{said:?}");
     drop(stdin);

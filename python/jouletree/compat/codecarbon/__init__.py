@@ -81,7 +81,7 @@ class _Energy:
 
 
 class BaseEmissionsTracker:
-    """Tells how much energy a stretch of a program takes, and what that emits."""
+    """Measures how much energy a stretch of a program takes, and what that emits."""
 
     @harmless
     def __init__(
@@ -150,9 +150,9 @@ class BaseEmissionsTracker:
         #: Whether `start` was called. A tracker of tasks alone counts while there are tasks.
         self._was_started = False
         self._has_ended = False
-        self._is_telling = False
+        self._is_sending = False
         self._is_to_stop = False
-        self._was_told: Optional[EmissionsData] = None
+        self._last_sent: Optional[EmissionsData] = None
 
     @harmless
     def start(self) -> None:
@@ -201,7 +201,7 @@ class BaseEmissionsTracker:
         if not self._open_tasks and not self._was_started:
             self._meter.pause()
         files = self._settings.task_files(str(self.run_id))
-        task.emissions_data = self._told(task.meter, files, {"name": task.task_name})
+        task.emissions_data = self._results(task.meter, files, {"name": task.task_name})
         return task.emissions_data
 
     @harmless
@@ -218,11 +218,11 @@ class BaseEmissionsTracker:
         """Ends it and writes what was counted: kilograms of CO2 equivalent, ``None`` where no place is known."""
         if not self._is_under_way():
             return self.final_emissions
-        if self._is_telling:
-            # A handler of signals, or another thread, while something is told: that must come to its end.
+        if self._is_sending:
+            # A handler of signals, or another thread, while a result is sent: that must come to its end.
             self._is_to_stop = True
             return None
-        # All at once: what it takes to tell of one is no part of the others.
+        # All at once: what it takes to send one is no part of the others.
         for meter in (*(task.meter for task in self._open_tasks), self._meter):
             meter.pause()
         for task in list(self._open_tasks):
@@ -277,7 +277,7 @@ class BaseEmissionsTracker:
     def _counted_so_far(self) -> Optional[EmissionsData]:
         if self._has_ended or self._meter.foreign or not (self._was_started or self._tasks):
             return self.final_emissions_data
-        return self._told(self._meter, [])
+        return self._results(self._meter, [])
 
     def __enter__(self) -> Any:
         self.start()
@@ -288,7 +288,7 @@ class BaseEmissionsTracker:
 
     def _is_under_way(self) -> bool:
         if self._meter.foreign:
-            # The parent, from which this process was forked, will tell of it.
+            # The parent, from which this process was forked, will report it.
             return False
         if not self._has_ended and (self._was_started or self._tasks):
             return True
@@ -297,27 +297,27 @@ class BaseEmissionsTracker:
 
     def _write(self) -> Optional[EmissionsData]:
         """Hands over what was counted so far."""
-        data = self._told(self._meter, self._settings.run_files())
+        data = self._results(self._meter, self._settings.run_files())
         if data is None:
             return None
         if self._settings.handlers:
-            self._tell_handlers(data)
+            self._notify_handlers(data)
         return data
 
     def _stop_if_wanted(self) -> None:
         if self._is_to_stop:
             self.stop()
 
-    def _told(
+    def _results(
         self, meter: Meter, files: list[dict[str, Any]], task: Optional[dict[str, str]] = None
     ) -> Optional[EmissionsData]:
-        """What a meter has seen, which files get, too; ``None`` where nobody knows."""
-        self._is_telling = True
+        """What a meter has seen, which files get, too; ``None`` where unknown."""
+        self._is_sending = True
         try:
             machine = meter.machine()
             return self._asked(meter.read().only(self._settings.counts), files, task, machine)
         finally:
-            self._is_telling = False
+            self._is_sending = False
 
     def _asked(
         self, reading: Reading, files: list[dict[str, Any]], task: Optional[dict[str, str]], machine: dict[str, Any]
@@ -338,17 +338,17 @@ class BaseEmissionsTracker:
             warn_once(_NO_PLACE)
         return EmissionsData.of_row(answer["row"])
 
-    def _tell_handlers(self, data: EmissionsData) -> None:
+    def _notify_handlers(self, data: EmissionsData) -> None:
         import dataclasses
 
         from .._emissions_data import TaskEmissionsData
 
         delta = dataclasses.replace(data)
-        if self._was_told is not None:
-            delta.compute_delta_emission(self._was_told)
-        self._was_told = data
-        told = ((task.task_name, task.emissions_data) for task in self._tasks.values())
-        tasks = [TaskEmissionsData.of_task(name, data) for name, data in told if data is not None]
+        if self._last_sent is not None:
+            delta.compute_delta_emission(self._last_sent)
+        self._last_sent = data
+        results = ((task.task_name, task.emissions_data) for task in self._tasks.values())
+        tasks = [TaskEmissionsData.of_task(name, data) for name, data in results if data is not None]
         for handler in self._settings.handlers:
             _call(handler, "out", data, delta)
             if tasks:
@@ -360,7 +360,7 @@ class EmissionsTracker(BaseEmissionsTracker):
 
 
 class OfflineEmissionsTracker(BaseEmissionsTracker):
-    """A tracker that is told its place."""
+    """A tracker that is given its location."""
 
     def __init__(
         self,
@@ -471,7 +471,7 @@ def _only_given(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _call(handler: Any, method: str, *arguments: Any) -> None:
-    """Tells the user's own code, which must not stop the user's program."""
+    """Calls the user's own code, which must not stop the user's program."""
     try:
         wanted = getattr(handler, method, None)
         if wanted is not None:

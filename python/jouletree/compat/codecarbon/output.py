@@ -1,4 +1,4 @@
-"""What programs take from ``codecarbon.output``: who is told of results beside files. Nothing here sends them."""
+"""What programs take from ``codecarbon.output``: receivers of results beside files. Nothing here sends them."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ __all__ = [
 
 
 class BaseOutput:
-    """Somebody who is told of results: a handler for ``output_handlers``."""
+    """A receiver of results: a handler for ``output_handlers``."""
 
     def out(self, total: EmissionsData, delta: EmissionsData) -> None:
-        """Told when a run is flushed or stopped, with what came since the last time."""
+        """Called when a run is flushed or stopped, with what came since the last time."""
 
     def live_out(self, total: EmissionsData, delta: EmissionsData) -> None:
-        """CodeCarbon's, between the two. Nothing is told here then."""
+        """CodeCarbon's, between the two. Nothing is sent here then."""
 
     def task_out(self, data: list[TaskEmissionsData], experiment_name: str) -> None:
-        """Told with the tasks of a run."""
+        """Called with the tasks of a run."""
 
     def exit(self) -> None:
-        """Told at the end."""
+        """Called at the end."""
 
 
 class LoggerOutput(BaseOutput):
-    """Tells a logger, in JSON."""
+    """Writes to a logger, in JSON."""
 
     def __init__(self, logger: Any, severity: int = logging.INFO) -> None:
         self.logger = logger
@@ -51,7 +51,7 @@ class LoggerOutput(BaseOutput):
 
 
 class GoogleCloudLoggerOutput(LoggerOutput):
-    """Tells a logger of Google Cloud."""
+    """Writes to a logger of Google Cloud."""
 
     def out(self, total: EmissionsData, delta: EmissionsData) -> None:
         self.logger.log_struct(dataclasses.asdict(total), severity=self.logging_severity)

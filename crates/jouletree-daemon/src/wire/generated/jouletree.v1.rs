@@ -244,7 +244,7 @@ pub struct Gpus {
     pub temperature: ::prost::alloc::vec::Vec<u64>,
     #[prost(double, repeated, tag = "10")]
     pub share: ::prost::alloc::vec::Vec<f64>,
-    /// otherwise nobody else had work on the GPU
+    /// otherwise no other process had work on the GPU
     #[prost(bool, repeated, tag = "11")]
     pub share_is_by_utilisation: ::prost::alloc::vec::Vec<bool>,
 }
@@ -340,7 +340,7 @@ pub mod ended {
         ClientGone = 2,
         /// the daemon ends
         ShutDown = 3,
-        /// the process belongs to somebody else by now
+        /// the process belongs to another user by now
         NotPermitted = 4,
     }
     impl Reason {

@@ -25,7 +25,7 @@ use tempfile::TempDir;
 use tokio::sync::oneshot;
 
 pub const MS: Nanos = Nanos(1_000_000);
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A daemon in a thread of this process, on a fake machine that draws 60 W.
 pub struct Daemon {
@@ -67,7 +67,7 @@ impl Daemon {
             let ready = |ways: &Ways| ready.send(ways.clone()).unwrap();
             runtime.block_on(serve_until(station, config, ready, async { drop(stopped.await) }))
         });
-        let Ok(ways) = is_ready.recv_timeout(PATIENCE) else { panic!("{:?}", thread.join()) };
+        let Ok(ways) = is_ready.recv_timeout(TIMEOUT) else { panic!("{:?}", thread.join()) };
         Daemon { ways, stop: Some(stop), thread: Some(thread), player: Some(player), folder }
     }
 
@@ -133,7 +133,7 @@ pub fn listen(session: &mut RemoteSession, time: Duration) -> Vec<Batch> {
 
 /// Everything until the end.
 pub fn rest(session: &mut RemoteSession) -> Vec<Batch> {
-    let (until, mut batches) = (Instant::now() + PATIENCE, Vec::new());
+    let (until, mut batches) = (Instant::now() + TIMEOUT, Vec::new());
     while Instant::now() < until {
         match session.next(Duration::from_secs(1)).unwrap() {
             Next::Batch(batch) => batches.push(batch),
@@ -153,9 +153,9 @@ pub fn lost(batches: &[Batch]) -> u64 {
 }
 
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let patience = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while !is_so() {
-        assert!(Instant::now() < patience, "{what} does not come about");
+        assert!(Instant::now() < deadline, "{what} does not come about");
         thread::sleep(Duration::from_millis(20));
     }
 }
@@ -196,7 +196,7 @@ impl Cuttable {
         }
     }
 
-    /// Breaks all connections and lets nobody through any more.
+    /// Breaks all connections and lets no more through.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
         self.cut();

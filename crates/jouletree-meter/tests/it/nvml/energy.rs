@@ -67,7 +67,7 @@ fn compare_once(gpus: &[Gpu], bound: impl Fn(&Gpu, &Watched) -> f64) {
     // A mean over a second is one from the second second on.
     machine.wait_for(gpus.iter().fold(0.0, |longest: f64, gpu| longest.max(gpu.average_ms / 1e3)));
     for sensor in &mut sensors {
-        // Nobody has looked since the GPUs were found.
+        // No reading since the GPUs were found.
         let _ = sensor.read();
     }
     let watched = watch(&mut sensors, milliseconds(900));
@@ -118,7 +118,7 @@ fn the_counter_of_energy_is_right_up_to_the_moment_of_its_updates() {
 
 #[test]
 fn power_integrates_to_the_energy() {
-    // Each value is the mean since the one before: instants of a square wave do not tell its energy.
+    // Each value is the mean since the one before: instants of a square wave do not show its energy.
     let gpu = |gpu: Gpu| Gpu { window_ms: gpu.update_ms, ..gpu.without_counter() };
     let gpus = all_shapes().into_iter().map(gpu).collect();
     compare(gpus, |gpu, seen| {
@@ -161,7 +161,7 @@ fn what_is_known_of_a_sensor_is_told() {
     assert_eq!(info.quality.lag, Nanos(12_500_000));
     let coverage = info.quality.coverage.unwrap();
     assert!((0.2..0.3).contains(&coverage), "{coverage}");
-    assert_eq!(info.most_watts, 900.0);
+    assert_eq!(info.most.0, 900.0);
     assert!(info.source.contains("A100") && info.source.contains("00000000:01:00.0"), "{}", info.source);
 }
 

@@ -106,7 +106,7 @@ fn a_counter_that_never_moves_is_left_for_power() {
     let machine = Machine::with(vec![Gpu { stall_s: Some((0.0, 1e9)), ..gpu() }]);
     let mut sensor = machine.sensor();
     let source = &sensor.info().source;
-    assert!(source.ends_with("energy counter stands still; instant power"), "{source}");
+    assert!(source.ends_with("energy counter is stuck; instant power"), "{source}");
     let first = sensor.read().unwrap();
     until(|| sensor.read().unwrap(), |count| *count > first);
 }

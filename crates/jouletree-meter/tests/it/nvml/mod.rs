@@ -1,4 +1,4 @@
-//! GPUs through the real wrapper on a library that stands in for NVIDIA's: no number here comes from a GPU.
+//! GPUs through the real wrapper on a test double of NVIDIA's library: no number here comes from a GPU.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -19,7 +19,7 @@ use tempfile::TempDir;
 pub(crate) struct Machine {
     pub(crate) start: Mono,
     pub(crate) roots: Roots,
-    // The library is needed for as long as somebody may call it.
+    // The library is needed for as long as it may be called.
     _folder: TempDir,
 }
 

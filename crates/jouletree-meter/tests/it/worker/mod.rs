@@ -1,4 +1,4 @@
-//! A process that is watched: it says when it is ready, works when told to, and says what it used.
+//! A process that is watched: it says when it is ready, works on request, and says what it used.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};

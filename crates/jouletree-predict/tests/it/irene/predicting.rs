@@ -57,7 +57,7 @@ fn the_basis_is_the_best_that_is_known_and_is_said() {
         let error = predicted.energy.0 / tree.root().unwrap().measured.0 - 1.0;
         assert!(error.abs() < within, "{basis:?}: {error}");
     }
-    // One leaf that nobody measured takes the whole path above it down to sizes, and nothing beside it.
+    // One leaf that was not measured takes the whole path above it down to sizes, and nothing beside it.
     let holed = tree.knowing(|node| node.children.is_empty() && node.kind != "embedding");
     let predicted = predictor.predict(&holed);
     let basis_of = |scope: &str| predicted.nodes.iter().rfind(|node| node.scope == scope).unwrap().basis;
@@ -85,13 +85,21 @@ fn a_kind_never_seen_is_told_and_predicted_by_its_kin() {
     let predictor = fitted(&data, "made-other");
     let tree = data.trees.iter().find(|tree| tree.model == "made-other").unwrap();
     let predicted = predictor.predict(&tree.knowing(|_| false));
-    assert!(predicted.warnings.iter().any(|told| told.message.contains("`conv1d`")), "{:?}", predicted.warnings);
+    assert!(
+        predicted.warnings.iter().any(|warning| warning.message.contains("`conv1d`")),
+        "{:?}",
+        predicted.warnings
+    );
     let mut odd = tree.knowing(|_| false);
     for node in odd.nodes.iter_mut().filter(|node| node.kind == "softmax") {
         node.kind = "fft".to_owned();
     }
     let predicted = predictor.predict(&odd);
-    assert!(predicted.warnings.iter().any(|told| told.message.contains("`fft`")), "{:?}", predicted.warnings);
+    assert!(
+        predicted.warnings.iter().any(|warning| warning.message.contains("`fft`")),
+        "{:?}",
+        predicted.warnings
+    );
     assert!(predicted.nodes.iter().all(|node| node.energy.0.is_finite() && node.energy.0 >= 0.0));
 }
 
@@ -139,6 +147,6 @@ fn a_seed_gives_the_same_twice() {
 fn one_family_alone_cannot_be_left_out() {
     let mut data = data();
     data.trees.retain(|tree| tree.model == "made-small");
-    let told = evaluate(&data, &EvaluationOptions::default()).unwrap_err().to_string();
-    assert!(told.contains("`paper`") && told.contains("train on"), "{told}");
+    let error = evaluate(&data, &EvaluationOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("`paper`") && error.contains("train on"), "{error}");
 }

@@ -133,8 +133,8 @@ fn a_tree_that_lacks_children_is_left_out_and_named() {
     })
     .unwrap();
     assert_eq!(data.trees.len(), 17);
-    let told = data.warnings.iter().map(ToString::to_string).find(|told| told.contains("lacks")).unwrap();
-    assert!(told.contains("made-small (batch 8, length 32)") && told.contains("output.narrow"), "{told}");
+    let warning = data.warnings.iter().map(ToString::to_string).find(|warning| warning.contains("lacks")).unwrap();
+    assert!(warning.contains("made-small (batch 8, length 32)") && warning.contains("output.narrow"), "{warning}");
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn primitives_without_a_root_stay_loose() {
     .unwrap();
     assert_eq!((data.trees.len(), data.loose_leaves.len()), (17, 1));
     assert!(data.loose_leaves[0].nodes.iter().all(|node| node.level == Level::Leaf));
-    assert!(data.warnings.iter().any(|told| told.message.contains("used by themselves")));
+    assert!(data.warnings.iter().any(|warning| warning.message.contains("used by themselves")));
 }
 
 #[test]

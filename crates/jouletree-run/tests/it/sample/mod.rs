@@ -6,7 +6,8 @@ use jouletree_model::{
     ProgramSpan, ReadCount, SpanKind, StageEnergy, Step, StepEnergy, TensorShape, TimeBase, TimeRange, Trace,
     TraceSource, Warning,
 };
-use jouletree_run::{Accounting, EnergyOf, MeteredSeries, RunContents};
+use jouletree_model::{Interval, Origin, PolicyName, PredictedInterval, Rule, Scope, Semantics};
+use jouletree_run::{Accounting, MeteredSeries, RunContents};
 
 pub struct Run {
     pub trace: Trace,
@@ -20,10 +21,11 @@ impl Run {
             accounting: Accounting {
                 command: vec!["jouletree".into(), "account".into()],
                 power: vec!["power.csv".into()],
-                rule: "recency".into(),
-                semantics: "half-open".into(),
-                energy: EnergyOf::Tree,
-                attribution: Some("equal".into()),
+                origin: Origin::Accounted,
+                rule: Some(Rule::Recency),
+                semantics: Semantics::Exact,
+                energy: Scope::Tree,
+                attribution: PolicyName::default(),
                 attributed: Vec::new(),
                 hold_ms: Some(0.1),
             },
@@ -97,7 +99,7 @@ pub fn run() -> Run {
 
     let device = |device: &Device, measured: Option<f64>| DeviceEnergy {
         device: device.clone(),
-        measured: measured.map(Joules),
+        total: measured.map(Joules),
         attributed: Joules(0.1 + 0.2),
         unattributed: Joules(-0.0),
         outside_trace: Joules(f64::MIN_POSITIVE),
@@ -126,7 +128,15 @@ pub fn run() -> Run {
         time: Nanos(9_007_199_254_740_993),
         devices: vec![balance(0.1), balance(1e-300)],
     };
+    let end = |joules| Joules(joules);
+    let intervals = [Pass::Forward, Pass::Backward].map(|pass| PredictedInterval {
+        path: "bert/layer_0".into(),
+        pass,
+        energy: end(0.3),
+        interval: Interval { low: end(0.1), high: end(0.7) },
+    });
     let footprint = Footprint {
+        intervals: intervals.into(),
         sources: trace.sources.clone(),
         devices: vec![device(&trace.devices[cpu], Some(1e-300)), device(&trace.devices[gpu], None)],
         ops: trace.ops.clone(),
@@ -155,6 +165,7 @@ pub fn run() -> Run {
     let metered = |domain: Option<&str>, kind| MeteredSeries {
         device: trace.devices[cpu].clone(),
         domain: domain.map(str::to_owned),
+        scope: Scope::Device,
         kind,
         series: series.clone(),
     };

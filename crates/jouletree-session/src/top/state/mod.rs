@@ -5,13 +5,13 @@ mod shown;
 
 use std::collections::VecDeque;
 
-use jouletree_meter::share::Pass;
+use jouletree_meter::share::ProcScan;
 use jouletree_model::sampling::{Anchor, Anchors, Batch, Incident, Mono, ResourceSample, SensorInfo, ShareSample};
 use jouletree_model::{DeviceClass, Joules, Kind, Nanos};
 
+use super::cpu_socket::CpuSocket;
 use super::gauge::{Gauge, NOW};
 use super::ledger::Ledger;
-use super::socket::Socket;
 use super::view::IncidentRow;
 
 /// So many incidents are kept.
@@ -33,8 +33,8 @@ pub struct State {
     gauges: Vec<Gauge>,
     /// For each gauge the socket that it meters, by its place.
     metered: Vec<Option<usize>>,
-    sockets: Vec<Socket>,
-    /// Whether the only gauge of a processor stands for all sockets, as an estimate does.
+    sockets: Vec<CpuSocket>,
+    /// Whether the only gauge of a processor covers all sockets, as an estimate does.
     is_for_all: bool,
     ledger: Ledger,
     began: Option<Mono>,
@@ -43,7 +43,7 @@ pub struct State {
     resources: Option<ResourceSample>,
     is_over: bool,
     incidents: VecDeque<IncidentRow>,
-    told: u64,
+    incidents_shown: u64,
     lost: u64,
 }
 
@@ -51,14 +51,14 @@ impl State {
     /// Nothing is known yet of these sensors. Processes are passed over once in an `interval`.
     pub fn new(sensors: &[SensorInfo], subject: Subject, interval: Nanos) -> State {
         let gauges: Vec<Gauge> = sensors.iter().cloned().map(Gauge::new).collect();
-        let (now, patience) = (interval.max(NOW), interval + interval + NOW);
+        let (now, timeout) = (interval.max(NOW), interval + interval + NOW);
         let mut sockets = Vec::new();
         let metered = sensors
             .iter()
             .map(|info| {
                 let is_socket = info.device.class() == DeviceClass::Cpu && info.domain.is_none();
                 is_socket.then(|| {
-                    sockets.push(Socket::new(info.device.index(), now, patience));
+                    sockets.push(CpuSocket::new(info.device.index(), now, timeout));
                     sockets.len() - 1
                 })
             })
@@ -77,7 +77,7 @@ impl State {
             resources: None,
             is_over: false,
             incidents: VecDeque::new(),
-            told: 0,
+            incidents_shown: 0,
             lost: 0,
         }
     }
@@ -99,16 +99,16 @@ impl State {
         self.anchor = batch.anchors.last().copied().or(self.anchor);
         self.resources = batch.resources.last().copied().or(self.resources);
         self.lost = self.lost.saturating_add(batch.lost);
-        batch.incidents.iter().for_each(|incident| self.tell(incident));
+        batch.incidents.iter().for_each(|incident| self.show_incident(incident));
         self.share(&batch.shares);
     }
 
     /// Takes a pass over all processes. Where no tree is watched its shares are those of the machine.
-    pub fn pass(&mut self, pass: &Pass) {
+    pub fn pass(&mut self, pass: &ProcScan) {
         if self.subject.pid.is_none() {
             self.share(&pass.shares);
         }
-        let energies: Vec<Joules> = self.sockets.iter_mut().map(Socket::hand_out).collect();
+        let energies: Vec<Joules> = self.sockets.iter_mut().map(CpuSocket::hand_out).collect();
         let (sockets, is_for_all) = (&self.sockets, self.is_for_all);
         self.ledger.charge(pass, &energies, |process| match is_for_all {
             true => Some(0),
@@ -128,8 +128,8 @@ impl State {
 
     /// Nothing more will come: what waits for a share is cut by what is known.
     pub fn finish(&mut self) {
-        self.sockets.iter_mut().for_each(Socket::finish);
-        let left = self.sockets.iter_mut().map(Socket::hand_out).sum();
+        self.sockets.iter_mut().for_each(CpuSocket::finish);
+        let left = self.sockets.iter_mut().map(CpuSocket::hand_out).sum();
         self.ledger.close(left);
     }
 
@@ -157,10 +157,10 @@ impl State {
         self.sockets.iter_mut().for_each(|socket| socket.settle(now));
     }
 
-    fn tell(&mut self, incident: &Incident) {
+    fn show_incident(&mut self, incident: &Incident) {
         let info = incident.sensor.and_then(|sensor| self.gauges.get(usize::from(sensor))).map(Gauge::info);
         let row = IncidentRow {
-            number: self.told,
+            number: self.incidents_shown,
             elapsed: self.began.map_or(Nanos(0), |began| incident.at - began),
             wall: self.wall(incident.at),
             device: info.map(|info| info.device.clone()),
@@ -168,7 +168,7 @@ impl State {
             kind: incident.what.word(),
             what: incident.what.to_string(),
         };
-        self.told += 1;
+        self.incidents_shown += 1;
         self.incidents.push_back(row);
         while self.incidents.len() > INCIDENTS {
             self.incidents.pop_front();

@@ -4,8 +4,8 @@ use jouletree_model::sampling::{Bounds, Stats};
 use jouletree_model::{DeviceClass, Nanos, Watts};
 
 use super::State;
+use crate::top::cpu_socket::CpuSocket;
 use crate::top::gauge::Gauge;
-use crate::top::socket::Socket;
 use crate::top::view::{DeviceRow, SocketRow, TreeRow, View};
 
 impl State {
@@ -70,7 +70,7 @@ impl State {
         }
     }
 
-    fn socket(&self, socket: &Socket) -> SocketRow {
+    fn socket(&self, socket: &CpuSocket) -> SocketRow {
         SocketRow {
             socket: socket.number(),
             powers: socket.powers(self.now),

@@ -2,6 +2,8 @@
 
 use jouletree_meter::share::Listed;
 use jouletree_model::Device;
+use jouletree_model::Microjoules;
+use jouletree_model::Watts;
 use jouletree_model::sampling::{Bounds, Flags, Quality, Sample, Stats, What};
 
 use super::*;
@@ -17,9 +19,9 @@ fn info(device: &str, domain: Option<&str>, kind: Kind) -> SensorInfo {
         source: "a script".into(),
         kind,
         range: None,
-        step: 1.0,
+        step: Microjoules(1.0),
         period: Nanos(1_000_000),
-        most_watts: 1000.0,
+        most: Watts(1000.0),
         is_slow: false,
         quality: Quality::default(),
     }
@@ -51,15 +53,15 @@ fn batch(tenth: i64, watts: &[f64], shares: Vec<ShareSample>) -> Batch {
     Batch { samples, shares, ..Batch::default() }
 }
 
-fn passed(second: i64, processes: Vec<Listed>, shares: Vec<ShareSample>) -> Pass {
-    Pass { from: Mono((second - 1) * SECOND), at: Mono(second * SECOND), processes, shares }
+fn passed(second: i64, processes: Vec<Listed>, shares: Vec<ShareSample>) -> ProcScan {
+    ProcScan { from: Mono((second - 1) * SECOND), at: Mono(second * SECOND), processes, shares }
 }
 
 fn near(one: f64, other: f64) -> bool {
     (one - other).abs() <= 1e-6 * other.abs().max(1.0)
 }
 
-/// Whatever was counted on a socket is somebody's, and whatever is ours is on the ledger.
+/// All that was counted on a socket is charged, and all that is ours is on the ledger.
 fn assert_books_balance(view: &View) {
     let counted: f64 = view
         .devices
@@ -130,7 +132,7 @@ fn a_tree_on_two_sockets_is_charged_and_nothing_is_lost() {
 
 #[test]
 fn a_machine_is_cut_by_the_passes_over_its_processes() {
-    // An estimate stands for all sockets.
+    // An estimate covers all sockets.
     let mut estimate = info("cpu:0", None, Kind::Estimated);
     estimate.quality.bounds = Some(Bounds { low: 0.5, high: 1.5 });
     let mut state = State::new(&[estimate], subject(None), Nanos(SECOND));

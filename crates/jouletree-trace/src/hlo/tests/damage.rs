@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn claims_that_cannot_be_are_left_out() {
-    // An instruction that uses and calls itself, one that uses what comes later, ids that stand for nothing.
+    // An instruction that uses and calls itself, one that uses what comes later, ids that refer to nothing.
     let found = module([computation(
         1,
         [

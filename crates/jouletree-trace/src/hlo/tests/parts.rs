@@ -2,7 +2,7 @@
 
 use jouletree_model::{Op, Pass};
 
-use super::super::Part;
+use super::super::InstructionShare;
 use super::*;
 
 fn single(found: &HloModule, name: &str) -> Op {
@@ -18,7 +18,7 @@ fn a_fusion_is_split_over_its_layers_by_operations() {
     assert_eq!(found.name(), "jit_step");
     // 2·(4·2)·8 for the dot product, twice 4·2 for the additions, 2·4 for the reduction.
     let whole = 128.0 + 16.0 + 8.0;
-    let part = |path: &str, op_type: &str, pass, flops: f64| Part {
+    let part = |path: &str, op_type: &str, pass, flops: f64| InstructionShare {
         op: Op { approximate: true, ..Op::new(path, op_type, "fusion.7", pass) },
         share: flops / whole,
     };

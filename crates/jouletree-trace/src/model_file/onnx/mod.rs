@@ -24,7 +24,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Result<ModelTree, Refusal>> {
     let mut graph = None;
     for (field, value) in Fields::new(bytes) {
         match (field, value) {
-            // Every model tells its version; other messages with a field 7 have no number here.
+            // Every model has its version; other messages with a field 7 have no number here.
             (1, Value::Varint(_)) => is_versioned = true,
             (7, Value::Bytes(bytes)) => graph = Some(bytes),
             _ => {}
@@ -51,7 +51,7 @@ fn is_graph(message: &[u8]) -> bool {
 #[derive(Default)]
 struct Model<'a> {
     tree: ModelTree,
-    /// Tensors by name: their types and sizes, as far as the file tells.
+    /// Tensors by name: their types and sizes, as far as the file has them.
     shapes: FxHashMap<&'a [u8], TensorShape>,
     /// Weights by name, with the number of their elements.
     weights: FxHashMap<&'a [u8], u64>,
@@ -62,7 +62,7 @@ struct Model<'a> {
 }
 
 impl<'a> Model<'a> {
-    /// Collects what a graph and those inside it tell about tensors.
+    /// Collects what a graph and those inside it say about tensors.
     fn tell_tensors(&mut self, bytes: &[u8], graph: &'a [u8], depth: usize) -> Result<(), Refusal> {
         whole(bytes, graph)?;
         for (field, value) in Fields::new(graph) {

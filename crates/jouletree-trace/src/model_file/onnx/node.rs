@@ -1,4 +1,4 @@
-//! Nodes of an ONNX model as they stand in the file.
+//! Nodes of an ONNX model as they are in the file.
 
 use crate::kineto::module_path;
 use crate::wire::{Fields, Value};
@@ -6,7 +6,7 @@ use crate::wire::{Fields, Value};
 /// Under which key PyTorch's exporter keeps the modules that a node is from.
 const SCOPES: &[u8] = b"pkg.torch.onnx.name_scopes";
 
-/// A node as it stands in the file.
+/// A node as it is in the file.
 #[derive(Default)]
 pub(super) struct Node<'a> {
     pub(super) name: &'a [u8],
@@ -44,7 +44,7 @@ impl<'a> Node<'a> {
         node
     }
 
-    /// The path of the module that it is from, if the exporter told.
+    /// The path of the module that it is from, if the exporter wrote it.
     pub(super) fn module(&self) -> Option<String> {
         module_in(self.scopes)
     }

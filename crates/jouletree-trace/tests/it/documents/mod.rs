@@ -22,7 +22,7 @@ pub struct Expected {
 pub struct Document {
     pub text: String,
     /// For every event with what it says: the byte after it, its device and category if it is a complete one, and
-    /// the run of an operation that it stands for, if any.
+    /// the run of an operation that it represents, if any.
     pub events: Vec<Written>,
 }
 
@@ -81,9 +81,9 @@ pub struct Style {
     pub pretty: bool,
     /// Keys in any order.
     pub shuffled: bool,
-    /// Up to how many bytes of arguments that nobody needs an event has.
+    /// Up to how many bytes of arguments that are not needed an event has.
     pub padding: u64,
-    /// Whether what a reader must know of the whole file stands before the events.
+    /// Whether what a reader must know of the whole file precedes the events.
     pub header_first: bool,
 }
 

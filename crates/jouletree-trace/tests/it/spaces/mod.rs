@@ -8,7 +8,7 @@ pub enum Stat {
     Integer(i64),
     Unsigned(u64),
     Text(&'static str),
-    /// Text that stands among the names of statistics.
+    /// Text among the names of statistics.
     Reference(&'static str),
     Bytes(Vec<u8>),
 }

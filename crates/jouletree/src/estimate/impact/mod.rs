@@ -24,7 +24,7 @@ Examples:
   jouletree estimate impact --gpu T4 --hours 8 --compare aws,gcp --format csv
   jouletree serve                                  the same as a form in the browser
 
-All of it is predicted. Where nobody says where it runs, its carbon is unknown. docs/impact.md has the conventions.";
+All of it is predicted. Without a location the carbon is unknown. docs/impact.md has the conventions.";
 
 #[derive(Args)]
 pub struct ImpactArgs {
@@ -46,7 +46,7 @@ pub struct ImpactArgs {
     /// What processors and everything else draw
     #[arg(long, value_name = "W", default_value_t = 0.0)]
     pub cpu_watts: f64,
-    /// Compare the regions of the provider, or of these providers, parted by commas; `all` is all of them
+    /// Compare the regions of the provider, or of these providers, comma-separated; `all` is all of them
     #[arg(long, value_name = "PROVIDERS", num_args = 0..=1, value_delimiter = ',')]
     pub compare: Option<Vec<String>>,
     #[command(flatten)]
@@ -74,8 +74,8 @@ pub fn run(arguments: &ImpactArgs) -> Result<Outcome> {
         Format::Csv => tables::csv(&answer.regions)?,
         format => lines::page(&answer).written(look(format).unwrap_or(Look::Markdown)),
     })?;
-    if answer.carbon_g.is_none() {
-        eprintln!("its carbon is unknown: {WHERE}");
+    if answer.carbon.is_none() {
+        writeln_stderr!("its carbon is unknown: {WHERE}");
     }
     Ok(Outcome { warnings: Vec::new(), strict: false })
 }

@@ -94,7 +94,7 @@ fn title_text(view: &View, choices: &Choices, width: u16) -> String {
     let pause = if choices.paused.is_some() { "  PAUSED" } else { "" };
     let left = format!(" jouletree top  {}{pause}", words::headline(view));
     let clock = format!("  {} ", words::clock(view.elapsed));
-    // A long command gives way to the time.
+    // A long command is cut so that the time fits.
     let room = usize::from(width).saturating_sub(left.chars().count() + clock.chars().count() + 2);
     let subject = match view.subject.chars().count() {
         length if length <= room => view.subject.clone(),

@@ -4,9 +4,9 @@ use jouletree_model::sampling::Stats;
 use jouletree_model::{Joules, Kind, Nanos, Watts};
 use jouletree_series::share::Split;
 
+use super::super::cpu_socket::Powers;
 use super::super::history::SECONDS;
 use super::super::ledger::Entry;
-use super::super::socket::Powers;
 use super::super::view::{DeviceRow, IncidentRow, SocketRow, TreeRow, View};
 
 pub fn device(name: &str, domain: Option<&str>, kind: Kind, watts: f64) -> DeviceRow {

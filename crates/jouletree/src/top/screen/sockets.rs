@@ -6,7 +6,7 @@ use ratatui::layout::{Alignment, Constraint, Rect};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Cell, Row, Table};
 
-use super::super::socket::Powers;
+use super::super::cpu_socket::Powers;
 use super::super::view::{SocketRow, View};
 use super::super::words;
 use super::theme::Theme;

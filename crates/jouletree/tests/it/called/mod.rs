@@ -9,7 +9,7 @@ use jouletree_model::{
     Call, CallSite, CallStability, Calls, Device, DeviceClass, EnergySeries, Footprint, Joules, Kind, Nanos,
     TimeRange, Trace,
 };
-use jouletree_run::{Accounting, MeteredSeries, RunContents, RunFolder};
+use jouletree_run::{Accounting, MeteredSeries, RunContents, RunFolder, Scope};
 
 /// When it begins.
 const BEGIN: i64 = 1_772_442_000_000_000_000;
@@ -59,7 +59,8 @@ pub fn called_run_of_a_tree(path: &Path, part: f64) {
     let of_tree = POWER.map(|(until, watts)| (until, part * watts));
     let ours = MeteredSeries {
         device: Device::new(DeviceClass::Cpu, 0),
-        domain: Some("ours".to_owned()),
+        domain: None,
+        scope: Scope::Tree,
         kind: Kind::Derived,
         series: series(&of_tree),
     };
@@ -70,6 +71,7 @@ fn write(path: &Path, ours: &[MeteredSeries]) {
     let metered = |class, power: &[(f64, f64)]| MeteredSeries {
         device: Device::new(class, 0),
         domain: None,
+        scope: Scope::Device,
         kind: Kind::Measured,
         series: series(power),
     };

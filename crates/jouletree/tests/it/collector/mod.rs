@@ -1,4 +1,4 @@
-//! A collector of OpenTelemetry metrics that keeps what it is sent and answers as it is told.
+//! A collector of OpenTelemetry metrics that keeps what it is sent and answers as it is set up to.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -27,7 +27,7 @@ pub struct Ran {
 pub fn jouletree() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_jouletree"));
     // A wide table is not folded, wherever the tests run.
-    command.env("COLUMNS", "400");
+    command.env("COLUMNS", "400").env_remove("JOULETREE_LOG");
     command
 }
 

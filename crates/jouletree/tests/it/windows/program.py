@@ -1,4 +1,4 @@
-"""A program that measures parts of itself, beside the counter of the machine it runs on; prints what it was told."""
+"""A program that measures parts of itself, beside the counter of the machine it runs on; prints the answers."""
 
 import glob
 import json
