@@ -38,11 +38,14 @@ pub struct DeviceErrors {
     pub model: Arc<ErrorModel>,
 }
 
+/// A model, the joules that follow each of its powers, by power, and the variance of what follows none.
+type OfModel = (Arc<ErrorModel>, Vec<(u32, f64)>, f64);
+
 /// A sum of charges as far as its error goes: how many joules follow each power.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ErrorSum {
-    /// For each model the joules that follow each power, by power, and the variance of what follows none.
-    models: Vec<(Arc<ErrorModel>, Vec<(u32, f64)>, f64)>,
+    /// What belongs to each model.
+    models: Vec<OfModel>,
     /// The variance of charges whose errors are independent of all others.
     independent: f64,
 }
@@ -122,7 +125,7 @@ impl ErrorSum {
 
     /// The standard error of the sum. Errors on different devices are independent.
     pub fn standard_error(&self) -> Joules {
-        let variance = |(model, terms, alone): &(Arc<ErrorModel>, Vec<_>, f64)| model.variance(terms) + alone;
+        let variance = |(model, terms, alone): &OfModel| model.variance(terms) + alone;
         Joules((self.independent + self.models.iter().map(variance).sum::<f64>()).sqrt())
     }
 }

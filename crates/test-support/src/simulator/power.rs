@@ -74,8 +74,11 @@ impl Drawn {
             let raw = dynamic.max(0.0);
             let capped = surroundings.cap.map_or(raw, |cap| cap * -(-raw / cap).exp_m1());
             let power = (capped + idle) * warm(*time) + other;
-            (times.push(*time), watts.push(power), joules.push(energy));
-            (kept.push(effective), shared.push(share));
+            times.push(*time);
+            watts.push(power);
+            joules.push(energy);
+            kept.push(effective);
+            shared.push(share);
             let length = changes.get(place + 1).map_or(0.0, |next| next.0 - time);
             energy += power * length;
             effective += length * warm(*time) * if raw > 0.0 { capped / raw } else { 1.0 };

@@ -140,7 +140,7 @@ fn possible(windows: &Windows) -> Sensor {
     }
     // A reading may be of the time before it or after it, and be late besides.
     let most = (usual + (0.5 * usual).min(MOST_LAG)).max(2.5e-3);
-    let least = (0.5 * usual).min(MOST_LAG).max(2.5e-3);
+    let least = (0.5 * usual).clamp(2.5e-3, MOST_LAG);
     Sensor { kernel: plain, search: Some(Range { shapes, lags: (-least, most) }), widths: WIDTHS.to_vec() }
 }
 

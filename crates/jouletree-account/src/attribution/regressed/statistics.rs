@@ -109,7 +109,8 @@ impl Filtered {
                 self.is_touched[usize::from(*column)] = true;
             }
         }
-        (self.columns.clear(), self.values.clear());
+        self.columns.clear();
+        self.values.clear();
         for (column, touched) in self.is_touched.iter_mut().enumerate().filter(|(_, touched)| **touched) {
             *touched = false;
             self.columns.push(column as u16);
@@ -155,7 +156,8 @@ impl Gatherer {
         } else {
             self.add_sparse(count, width);
         }
-        (self.columns.clear(), self.values.clear());
+        self.columns.clear();
+        self.values.clear();
         self.starts.truncate(1);
     }
 
