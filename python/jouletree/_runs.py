@@ -55,7 +55,8 @@ class Run:
     def power(self) -> Any:
         """A row for each stretch of time in which the power of a device was constant.
 
-        `device`, `domain`, `kind`, `start_ns`, `end_ns`, `watts`; the domain `ours` is what the program used.
+        `device`, `domain`, `scope`, `kind`, `start_ns`, `end_ns`, `watts`; the scope `tree` is what the program used, and
+        `device` all that the device used.
         """
         try:
             import pyarrow.parquet
@@ -97,16 +98,20 @@ def _flat(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _stretches(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Cumulative joules as power between each reading and the next; what a flag says is not known is left out."""
-    last: dict[tuple[str, Any, str], dict[str, Any]] = {}
+    last: dict[tuple[str, Any, str, str], dict[str, Any]] = {}
     for row in rows:
-        key = (row["device"], row["domain"], row["kind"])
+        domain, scope = row["domain"], row.get("scope")
+        if scope is None:
+            # Format version 1 has a domain in the place of a scope.
+            domain, scope = (None, "tree") if domain == "ours" else (domain, "device")
+        key = (row["device"], domain, scope, row["kind"])
         before, last[key] = last.get(key), row
         if before is None or before["flags"] & 1 or row["t_ns"] <= before["t_ns"]:
             continue
         start, end = before["t_ns"], row["t_ns"]
         watts = (row["joules"] - before["joules"]) / ((end - start) * 1e-9)
-        device, domain, kind = key
-        yield {"device": device, "domain": domain, "kind": kind, "start_ns": start, "end_ns": end, "watts": watts}
+        about = {"device": row["device"], "domain": domain, "scope": scope, "kind": row["kind"]}
+        yield {**about, "start_ns": start, "end_ns": end, "watts": watts}
 
 
 def _frame(rows: list[dict[str, Any]]) -> Any:

@@ -115,6 +115,8 @@ def test_children_end_as_they_would(tmp_path):
     # The parent's steps are recorded as before, but for the one in which it forked.
     parent = next(folder for folder in run.folders if (folder / "model-1.json").is_file())
     assert (parent / "torch-2.json").is_file()
+    rows = (parent / "steps.csv").read_text().splitlines()
+    assert len(set(rows)) == len(rows), "no child writes its parent's steps again"
     # A child has its modules recorded without the profiler, which does not survive a fork.
     children = [folder for folder in run.folders if folder != parent]
     assert len(children) == 2

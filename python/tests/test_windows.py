@@ -426,3 +426,21 @@ def test_a_run_folder_comes_as_frames(world):
         assert "pip install pyarrow" in result["power"]
     else:
         assert all(row["watts"] > 0 and row["end_ns"] > row["start_ns"] for row in result["power"])
+
+
+def test_energy_of_the_tree_and_of_the_device_are_apart():
+    from jouletree._runs import _stretches
+
+    def rows(domain, **scope):
+        row = {"device": "host/cpu:0", "domain": domain, "kind": "measured", "flags": 0, **scope}
+        joules = 4.0 if domain or scope.get("scope") == "tree" else 10.0
+        return [{**row, "t_ns": 0, "joules": 0.0}, {**row, "t_ns": 10**9, "joules": joules}]
+
+    def found(device, tree):
+        mixed = [row for pair in zip(device, tree) for row in pair]
+        return [(row["domain"], row["scope"], row["watts"]) for row in _stretches(mixed)]
+
+    wanted = [(None, "device", 10.0), (None, "tree", 4.0)]
+    assert found(rows(None, scope="device"), rows(None, scope="tree")) == wanted
+    # Format version 1.
+    assert found(rows(None), rows("ours")) == wanted

@@ -166,7 +166,7 @@ fn gap(snapshot: &Snapshot) -> Family {
 fn carbon(snapshot: &Snapshot) -> Vec<Family> {
     let Some(intensity) = &snapshot.intensity else { return Vec::new() };
     let point =
-        |total: &DeviceTotal| Point { labels: of_class(total), value: intensity.value.grams(total.energy) };
+        |total: &DeviceTotal| Point { labels: of_class(total), value: intensity.value.grams(total.energy).0 };
     let carbon = counter(
         "carbon",
         "The carbon dioxide equivalent of the energy of a device",

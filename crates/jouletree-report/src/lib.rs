@@ -13,6 +13,7 @@ mod parts;
 mod power_floor;
 mod program_energy;
 mod reaccounted;
+pub mod rows;
 mod study;
 mod trust;
 mod warnings;

@@ -52,7 +52,6 @@ mod record;
 mod recorded;
 mod recorded_json;
 mod report;
-mod rows;
 mod run;
 #[cfg(feature = "serve")]
 mod serve;

@@ -3,6 +3,7 @@
 use anyhow::{Result, anyhow, bail};
 use jouletree_account::{Folding, Spreads, Tef, TefEntry, TensorEdge, t2e, tensor_edges};
 use jouletree_model::{Footprint, MeteredSeries, Pass};
+use jouletree_report::rows;
 use jouletree_report::{PowerFloor, ProgramEnergy, Trust, Whole, footprint_by, parts, stages};
 use jouletree_run::{Recording, RunFolder};
 
@@ -12,7 +13,7 @@ use crate::numbers::Numbers;
 use crate::page::{Look, Page};
 use crate::program;
 use crate::tree_table::tree;
-use crate::{Outcome, json, print, print_warnings, recorded, rows, run, steps, tables};
+use crate::{Outcome, json, print, print_warnings, recorded, run, steps, tables};
 
 /// More warnings are not printed again with every view.
 const FEW_WARNINGS: usize = 1;
@@ -180,28 +181,28 @@ pub fn view(shown: &Shown<'_>, by: By, view: &ViewArgs) -> Result<String> {
 fn whole_view(shown: &Shown<'_>, by: By, view: &ViewArgs) -> Result<String> {
     let Shown { footprint, spreads, whole, .. } = shown;
     let (tef, edges) = chosen(footprint, view);
-    let operations = || json::op_rows(footprint, spreads, whole, ranked(&tef, view, &shown.floor).into_iter());
+    let operations = || rows::op_rows(footprint, spreads, whole, ranked(&tef, view, &shown.floor).into_iter());
     let bounded = || t2e(&tef, &edges).bounded(spreads).predicted(&footprint.intervals);
     if let Some(look) = look(view.format) {
         return Ok(page(shown, &tef, by, view)?.written(look));
     }
     match (view.format == Format::Json, by) {
         (true, By::Layer) => {
-            json::written(&json::TreeOfRun { tree: &bounded(), whole, trust: shown.trust.as_ref() })
+            json::written(&rows::TreeOfRun { tree: &bounded(), whole, trust: shown.trust.as_ref() })
         }
         (true, By::Op) => json::written(&operations()),
-        (true, By::Type) => json::written(&json::type_rows(&tef, whole)),
+        (true, By::Type) => json::written(&rows::type_rows(&tef, whole)),
         (true, By::Pass) => json::written(&tef.by_pass()),
-        (true, By::Device) => json::written(&json::device_rows(footprint, spreads)),
-        (true, By::Step) => json::written(&json::step_rows(footprint)),
+        (true, By::Device) => json::written(&rows::device_rows(footprint, spreads)),
+        (true, By::Step) => json::written(&rows::step_rows(footprint)),
         (true, By::Stage) => json::written(&stages(footprint)),
         (true, By::Part) => json::written(&parts(footprint)),
         (false, By::Layer) => tables::csv(&rows::layer_rows(&bounded(), whole, view.depth)),
         (false, By::Op) => tables::csv(&operations()),
-        (false, By::Type) => tables::csv(&json::type_rows(&tef, whole)),
+        (false, By::Type) => tables::csv(&rows::type_rows(&tef, whole)),
         (false, By::Pass) => tables::csv(&rows::pass_rows(&tef, whole)),
-        (false, By::Device) => tables::csv(&json::device_rows(footprint, spreads)),
-        (false, By::Step) => tables::csv(&json::step_rows(footprint)),
+        (false, By::Device) => tables::csv(&rows::device_rows(footprint, spreads)),
+        (false, By::Step) => tables::csv(&rows::step_rows(footprint)),
         (false, By::Stage) => tables::csv(&stages(footprint)),
         (false, By::Part) => tables::csv(&parts(footprint)),
         (_, By::Window | By::Phase) => Err(nothing_told()),

@@ -122,7 +122,7 @@ fn samples(record: &Record, power: &[MeteredSeries], resources: &[Resources]) ->
     let (whole, ours) = (accounted(power.to_vec(), Scope::Device), accounted(power.to_vec(), Scope::Tree));
     let kind = record.parts.kind().unwrap_or(Kind::Estimated);
     let watts = |series: &[MeteredSeries], range: TimeRange, is_gpu: bool| -> f64 {
-        let chosen = series.iter().filter(|metered| metered.domain.is_none() && of_class(metered, is_gpu));
+        let chosen = series.iter().filter(|metered| metered.is_whole() && of_class(metered, is_gpu));
         let joules = chosen.flat_map(|metered| metered.series.spans_within(range));
         // The sum of nothing is minus zero.
         let joules =
@@ -152,7 +152,7 @@ fn samples(record: &Record, power: &[MeteredSeries], resources: &[Resources]) ->
             absolute_mem_usage: mean(&|row| Some(row.memory as f64)),
             absolute_mem_percent_usage: mean(&|row| of(row.memory as f64, row.memory_total? as f64)),
             relative_mem_usage: mean(&|row| of(row.memory as f64, row.memory_used()? as f64)),
-            realtime_carbon_intensity: record.context.intensity.as_ref().map(|intensity| intensity.g_per_kwh),
+            realtime_carbon_intensity: record.context.intensity.as_ref().map(|intensity| intensity.value.0),
             kind: kind.to_string(),
         });
         start = range.end;
@@ -171,13 +171,13 @@ fn of_class(metered: &MeteredSeries, is_gpu: bool) -> bool {
 
 /// Operational and embodied grams for one unit of use; the score is null without units or without an intensity.
 fn score(record: &Record, units: Option<f64>) -> Value {
-    let (impact, embodied) = (record.impact(), of_run::embodied_g(record));
-    let score = units.and_then(|units| sci(impact.carbon_g?, embodied.unwrap_or_default(), units));
+    let (impact, embodied) = (record.impact(), of_run::embodied(record));
+    let score = units.and_then(|units| sci(impact.carbon?, embodied.unwrap_or_default(), units));
     json!({
         "standard": "ISO/IEC 21031",
         "energy_kwh": impact.energy.kilowatt_hours(),
         "intensity": record.context.intensity,
-        "operational_g": impact.carbon_g,
+        "operational_g": impact.carbon,
         "embodied_g": embodied,
         "units": units,
         "sci_g_per_unit": score,

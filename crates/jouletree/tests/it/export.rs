@@ -238,6 +238,8 @@ fn firefox_has_power_tracks_and_weighted_stacks() {
             assert_close(weight * 1e-6, run.devices("attributed_j")[&device], 1e-5, &device);
         }
         assert!(threads.iter().flat_map(|thread| &thread.samples).any(|(frames, _)| frames.len() > 4));
+        let mut markers = threads.iter().flat_map(|thread| &thread.markers);
+        assert!(markers.any(|(row, text)| row == "steps" && !text.is_empty()), "no step is marked");
         let mut names: Vec<(&str, &str)> =
             threads.iter().map(|thread| (thread.process.as_str(), thread.name.as_str())).collect();
         let all = names.len();
@@ -418,7 +420,7 @@ fn power_alone_has_a_timeline_and_no_footprint() {
         .read_power()
         .expect("power")
         .iter()
-        .filter(|series| series.domain.is_none())
+        .filter(|series| series.is_whole())
         .map(|series| (series.device.to_string(), series.series.total().0))
         .collect();
     assert!(measured.len() > 2);

@@ -156,7 +156,11 @@ fn a_kept_run_is_shown_in_every_way() {
         let accounted = account(arguments.iter().map(String::as_str).chain(["-o", &folder]));
         for by in ["layer", "op", "pass", "device", "step"] {
             for format in ["table", "json", "csv", "markdown"] {
-                let choices = [&[][..], &["--summarize"], &["--pass", "backward", "--by-power", "--top", "3"]];
+                let choices = [
+                    &[][..],
+                    &["--summarize"],
+                    &["--pass", "backward", "--summarize", "--by-power", "--top", "3"],
+                ];
                 // Devices and steps are those of the whole run, whatever is chosen.
                 let choices = if matches!(by, "device" | "step") { &choices[..1] } else { &choices };
                 for options in choices.iter().copied() {
@@ -177,8 +181,15 @@ fn a_kept_run_is_shown_in_every_way() {
         assert_eq!(shown("device"), accounted["devices"]);
         assert_eq!(shown("step"), accounted["steps"]);
         assert_eq!(shown("op"), accounted["ops"]);
-        assert_eq!(shown("layer"), accounted["tree"]);
-        assert_eq!(shown("module"), accounted["tree"]);
+        for by in ["layer", "module"] {
+            let mut tree = shown(by);
+            let beside = tree.as_object_mut().expect("an object");
+            assert_eq!(
+                (beside.remove("whole"), beside.remove("trust").is_some()),
+                (Some(accounted["whole"].clone()), true)
+            );
+            assert_eq!(tree, accounted["tree"]);
+        }
         for (pass, energy) in accounted["tree"]["passes"].as_object().expect("an object") {
             assert_close(number(&shown("pass"), pass), energy.as_f64().expect("an energy"), 1e-12, pass);
         }
@@ -265,7 +276,15 @@ fn the_report_honours_what_is_asked_for() {
         run([&["account", &trace, "--power", &power], options].concat()).ok()
     };
     let plain = report(&[]);
-    for part in ["host/cpu:0", "estimated", "not attributed are", "by layer", "top 10 operations", "by pass"] {
+    for part in [
+        "host/cpu:0",
+        "estimated",
+        "between operations",
+        "trust: estimated",
+        "by layer",
+        "top 10 operations",
+        "by pass",
+    ] {
         assert!(plain.contains(part), "{part} in {plain}");
     }
     assert!(plain.contains("layer_0"));
@@ -287,7 +306,9 @@ fn programs_get_every_operation() {
     assert_eq!(rows_of(&rows).len(), list(timeline(), "ops").len());
     assert_eq!(
         rows.lines().next(),
-        Some("name,path,type,pass,device,energy_j,busy_s,power_w,count,approximate,low_j,high_j")
+        Some(
+            "name,path,type,pass,device,energy_j,busy_s,power_w,count,approximate,low_j,high_j,label,run_share,base_share"
+        )
     );
     assert_eq!(rows_of(&run([&arguments[..], &["--top", "4"]].concat()).ok()).len(), 4);
 }
