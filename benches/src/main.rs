@@ -1,6 +1,7 @@
 //! Benchmarks of jouletree: each figure beside its target and its peers. Run with `make bench`.
 
 mod alignment;
+mod attribution;
 mod clock;
 mod figure;
 mod footprint;
@@ -62,6 +63,8 @@ enum Section {
     Xplane,
     /// Alignment alone
     Align,
+    /// Estimated powers against the truth of simulated programs
+    Attribution,
     /// Run folder to footprint
     Parquet,
     /// Run folder to report
@@ -110,6 +113,7 @@ impl Section {
             Section::Gzip => traces::gzip_figures(setup),
             Section::Xplane => xplane::figures(setup),
             Section::Align => alignment::figures(setup),
+            Section::Attribution => attribution::figures(setup),
             Section::Parquet => run_folder::figures(setup),
             Section::Report => report::figures(setup),
             Section::Predict => predict::figures(setup),

@@ -6,8 +6,9 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use jouletree_model::{
-    Device, DeviceEnergy, EnergySeries, Footprint, Joules, Kind, Lane, MeteredSeries, Nanos, OpEnergy, OpId,
-    PartCharge, PowerSpan, Semantics, StageEnergy, Step, StepEnergy, TimeRange, Timeline, Trace, Warning,
+    Device, DeviceEnergy, EnergySeries, Explanation, Footprint, Joules, Kind, Lane, MeteredSeries, Nanos,
+    OpEnergy, OpId, PartCharge, PowerSpan, Semantics, StageEnergy, Step, StepEnergy, TimeRange, Timeline, Trace,
+    Warning,
 };
 
 use crate::Attribution;
@@ -117,7 +118,36 @@ pub fn account_by(
     semantics: Semantics,
     attribution: Attribution,
 ) -> Result<Footprint, AccountError> {
-    with_policy!(attribution, policy => account_with(trace, power, semantics, policy))
+    Ok(account_explained(trace, power, semantics, attribution)?.footprint)
+}
+
+/// A footprint, and how energy was attributed on each device where the policy had a choice.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Explained {
+    /// The footprint.
+    pub footprint: Footprint,
+    /// What was done on each device and why, by device.
+    pub explanations: Vec<Explanation>,
+}
+
+/// The same with what the policy did on each device and why.
+pub fn account_explained(
+    trace: &Trace,
+    power: &[Metered<'_>],
+    semantics: Semantics,
+    attribution: Attribution,
+) -> Result<Explained, AccountError> {
+    let mut explained =
+        with_policy!(attribution, policy => account_explained_with(trace, power, semantics, policy))?;
+    if attribution == Attribution::Regressed {
+        // It was asked for by name.
+        let equal = explained.explanations.iter().filter(|explanation| !explanation.is_regressed());
+        explained.footprint.warnings.extend(equal.map(|explanation| {
+            let reason = explanation.reason.as_deref().unwrap_or_default();
+            Warning::new(explanation.device.to_string(), format!("shares are equal: {reason}"))
+        }));
+    }
+    Ok(explained)
 }
 
 /// The same with shares by any policy.
@@ -127,6 +157,15 @@ pub fn account_with<P: Policy>(
     semantics: Semantics,
     policy: &P,
 ) -> Result<Footprint, AccountError> {
+    Ok(account_explained_with(trace, power, semantics, policy)?.footprint)
+}
+
+fn account_explained_with<P: Policy>(
+    trace: &Trace,
+    power: &[Metered<'_>],
+    semantics: Semantics,
+    policy: &P,
+) -> Result<Explained, AccountError> {
     let mut devices: Vec<&Device> =
         trace.devices.iter().chain(power.iter().map(|metered| metered.device)).collect();
     devices.sort();
@@ -153,7 +192,17 @@ pub fn account_with<P: Policy>(
     }
     let work = Work::new(trace, cut.as_ref(), semantics, recorded, policy);
     let fits: FxHashMap<&Device, P::Fit> =
-        by_device.par_iter().map(|(device, metered)| (*device, work.fit(device, metered.series))).collect();
+        by_device.par_iter().map(|(device, metered)| (*device, work.fit(metered))).collect();
+    // Where the policy knows better when energy was used, that is what is accounted.
+    let moved: Vec<Metered<'_>> = power
+        .iter()
+        .filter(|metered| semantics == Semantics::Exact && by_device.contains_key(metered.device))
+        .filter_map(|metered| {
+            let series = policy.series(fits.get(metered.device)?)?;
+            Some(Metered { series, ..*metered })
+        })
+        .collect();
+    by_device.extend(moved.iter().map(|metered| (metered.device, metered)));
     let mut footprint = Footprint {
         sources: trace.sources.clone(),
         ops: trace.ops.clone(),
@@ -194,7 +243,12 @@ pub fn account_with<P: Policy>(
     if let Some(timeline) = &timeline {
         footprint.parts = part_energies(timeline, &footprint.devices, &by_device, &footprint.charges);
     }
-    Ok(footprint)
+    let fit = |device: &&Device| fits.get(*device).filter(|_| semantics == Semantics::Exact);
+    let errors =
+        devices.iter().enumerate().filter_map(|(number, device)| Some((number, policy.errors(fit(device)?)?)));
+    footprint.errors = errors.map(|(number, errors)| errors.on(number)).collect();
+    let explanations = devices.iter().filter_map(|device| policy.explanation(fit(device)?)).collect();
+    Ok(Explained { footprint, explanations })
 }
 
 /// What accounting needs to know of the trace.
@@ -263,10 +317,11 @@ impl<'a, P: Policy> Work<'a, P> {
     }
 
     /// What the policy learns from all that a device used.
-    fn fit(&self, device: &Device, series: &EnergySeries) -> P::Fit {
+    fn fit(&self, Metered { device, kind, series }: &Metered<'_>) -> P::Fit {
         let spans: Vec<PowerSpan> = series.spans().collect();
         let lanes = served_lanes(&self.whole_lanes, self.hosting.served_by(device));
-        self.policy.fit(&Observed::new(device, lanes, &spans, &self.trace.ops))
+        let whole = Observed::new(device, lanes, &spans, &self.trace.ops);
+        self.policy.fit(&Observed { kind: *kind, recorded: &self.recorded, ..whole })
     }
 
     /// What one device used during a stage, its energy being known from a series.
@@ -324,10 +379,11 @@ impl<'a, P: Policy> Work<'a, P> {
         let on_grid;
         let (series, tally) = match (metered, semantics) {
             (None, _) => (None, unmetered_tally(lanes, stage, ops)),
-            (Some((_, series, fit)), Semantics::Exact) => {
+            (Some((kind, series, fit)), Semantics::Exact) => {
                 let spans: Vec<PowerSpan> = series.spans().collect();
                 let numbers = Numbers { own: own.numbers(), keys: self.cut.map(Cut::keys) };
-                let part = Observed { numbers, ..Observed::new(device, lanes, &spans, &self.trace.ops) };
+                let whole = Observed::new(device, lanes, &spans, &self.trace.ops);
+                let part = Observed { numbers, kind, recorded: &self.recorded, ..whole };
                 let shares = self.policy.shares(fit, &part);
                 let tally = tally_spans(lanes, &spans, &shares, stage, ops, parts);
                 let charged = (0..).map(OpId).zip(&tally.ops);

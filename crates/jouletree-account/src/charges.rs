@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashSet;
 
-use jouletree_model::{Event, Joules, Lane, Nanos, PowerSpan, TimeRange, Trace};
+use jouletree_model::{Event, Joules, Lane, Nanos, PowerSpan, TimeRange, Timeline, Trace};
 
 use crate::attribution::{Active, Equal, Observed, Policy, Shares, with_policy};
 use crate::hosting::Hosting;
@@ -75,6 +75,11 @@ pub fn charge_events_with<P: Policy, V: ChargeVisitor>(
     visitor: &mut V,
 ) -> Result<(), V::Error> {
     let hosting = Hosting::of(&trace.devices);
+    let extent = trace.extent();
+    let recorded = match Timeline::of(&trace.program, extent) {
+        Some(timeline) => timeline.recorded(),
+        None => extent.into_iter().collect(),
+    };
     // Devices that serve the same operations share the same lanes.
     let mut served: Vec<Vec<&Metered<'_>>> = vec![Vec::new(); trace.devices.len()];
     let mut known = FxHashSet::default();
@@ -96,9 +101,13 @@ pub fn charge_events_with<P: Policy, V: ChargeVisitor>(
     for ((device, (numbers, lanes)), served) in trace.devices.iter().zip(lanes).zip(served) {
         let supplies = served.iter().map(|metered| {
             let spans: Vec<PowerSpan> = metered.series.spans().collect();
-            let observed = Observed::new(metered.device, &lanes, &spans, &trace.ops);
-            let shares = policy.shares(&policy.fit(&observed), &observed);
-            Supply::new(spans, shares, metered.device == device)
+            let whole = Observed::new(metered.device, &lanes, &spans, &trace.ops);
+            let observed = Observed { kind: metered.kind, recorded: &recorded, ..whole };
+            let fit = policy.fit(&observed);
+            let moved: Option<Vec<PowerSpan>> = policy.series(&fit).map(|series| series.spans().collect());
+            let spans = moved.as_ref().unwrap_or(&spans);
+            let shares = policy.shares(&fit, &Observed { spans, ..observed });
+            Supply::new(spans.clone(), shares, metered.device == device)
         });
         let supplies: Vec<Supply<P::Shares>> = supplies.collect();
         let open = numbers.iter().zip(&lanes).map(|(number, lane)| OpenLane::new(*number, lane, supplies.len()));

@@ -19,7 +19,10 @@ mod sweep;
 mod tally;
 
 pub use activity::{Activity, activity};
-pub use align::{AccountError, Metered, account, account_by, account_with, on_host_of, tally_device};
+pub use align::{
+    AccountError, Explained, Metered, account, account_by, account_explained, account_with, on_host_of,
+    tally_device,
+};
 pub use attribution::{Attribution, UnknownAttribution};
 pub use charges::{Charge, ChargeVisitor, charge_events, charge_events_by, charge_events_with};
 pub use energy_index::EnergyIndex;

@@ -20,6 +20,7 @@ pub fn entry(path: &str, pass: Pass, energy: f64) -> TefEntry {
         busy: Nanos(1_000_000_000),
         count: 1,
         standard_error: None,
+        errors: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The summarized tensor energy footprint (STEF): the self-similar blocks of a model folded into one and summed.
 
-use jouletree_model::{Pass, standard_error_of_sum};
+use jouletree_model::Pass;
 use rustc_hash::FxHashMap;
 
 use crate::blocks::{Renames, Sighting, renamed, repeated};
@@ -62,8 +62,7 @@ impl Folding {
             let key = (path.clone(), &entry.op_type, gradient, entry.pass, &entry.device);
             sums.entry(key)
                 .and_modify(|sum| {
-                    let more = (entry.energy, entry.standard_error);
-                    sum.standard_error = standard_error_of_sum((sum.energy, sum.standard_error), more);
+                    sum.add_error(entry);
                     sum.energy += entry.energy;
                     sum.busy += entry.busy;
                     sum.approximate |= entry.approximate;

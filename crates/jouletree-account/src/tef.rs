@@ -5,7 +5,9 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use jouletree_model::{Device, Footprint, Joules, Nanos, OpEnergy, Pass, Watts};
+use jouletree_model::{
+    Device, ErrorSum, Footprint, Joules, Nanos, OpEnergy, Pass, Watts, WithError, standard_error_of_sum,
+};
 use rustc_hash::FxHashMap;
 
 use crate::Shares;
@@ -42,6 +44,8 @@ pub struct TefEntry {
     pub count: u64,
     /// The standard error of `energy` by itself, where the attribution policy knows it.
     pub standard_error: Option<Joules>,
+    /// How that error goes together with those of others; `None` where errors are independent.
+    pub errors: Option<Box<ErrorSum>>,
 }
 
 /// What all operations of one kind used.
@@ -79,6 +83,16 @@ impl TefEntry {
         (self.busy > Nanos(0)).then(|| self.energy / self.busy)
     }
 
+    /// Adds the error of another entry, whose energy has not been added yet.
+    pub fn add_error(&mut self, other: &TefEntry) {
+        let mine = (self.energy, self.standard_error);
+        self.standard_error =
+            add_errors((mine, &mut self.errors), ((other.energy, other.standard_error), &other.errors));
+        if let Some(errors) = &self.errors {
+            self.standard_error = Some(errors.standard_error());
+        }
+    }
+
     /// The larger energy first; ties by everything else, so that the order of the input never shows.
     fn rank(&self, other: &TefEntry) -> Ordering {
         let rest = |entry: &TefEntry| (entry.pass, entry.busy, entry.count);
@@ -89,6 +103,26 @@ impl TefEntry {
             .then_with(|| self.device.cmp(&other.device))
             .then_with(|| rest(self).cmp(&rest(other)))
     }
+}
+
+/// Adds how errors go together: by the covariances of powers where they are known, in quadrature where errors are independent.
+/// Returns the standard error as if all were independent; where `errors` are known in the end, they have the better one.
+pub(crate) fn add_errors(
+    (mine, errors): (WithError, &mut Option<Box<ErrorSum>>),
+    (more, other): (WithError, &Option<Box<ErrorSum>>),
+) -> Option<Joules> {
+    let independent = standard_error_of_sum(mine, more);
+    if independent.is_none() || (errors.is_none() && other.is_none()) {
+        *errors = None;
+        return independent;
+    }
+    let of = |error: Option<Joules>| ErrorSum::independent(error.unwrap_or(Joules::ZERO));
+    let sum = errors.get_or_insert_with(|| Box::new(of(mine.1)));
+    match other {
+        Some(other) => sum.add(other),
+        None => sum.add(&of(more.1)),
+    }
+    independent
 }
 
 impl Tef {
@@ -159,6 +193,9 @@ impl From<&Footprint> for Tef {
         let entry = |charged: &OpEnergy| {
             let op = footprint.ops.get(charged.op)?;
             let device = footprint.devices.get(charged.device)?.device.clone();
+            let known = footprint.errors.iter().find(|errors| errors.device == charged.device);
+            let known = known.filter(|_| charged.standard_error.is_some());
+            let errors = known.and_then(|errors| errors.of(charged.op, charged.energy)).map(Box::new);
             Some(TefEntry {
                 path: op.path.clone(),
                 op_type: op.op_type.clone(),
@@ -171,6 +208,7 @@ impl From<&Footprint> for Tef {
                 busy: charged.busy,
                 count: charged.count,
                 standard_error: charged.standard_error,
+                errors,
             })
         };
         Tef::new(in_all_stages(footprint).iter().filter_map(entry).collect())

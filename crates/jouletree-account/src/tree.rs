@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use jouletree_model::{
-    Device, Interval, Joules, Nanos, Pass, PredictedInterval, PredictionInterval, Watts, standard_error_of_sum,
-    sum_of_passes,
+    Device, ErrorSum, Interval, Joules, Nanos, Pass, PredictedInterval, PredictionInterval, Watts, sum_of_passes,
 };
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use crate::flow::{Arrow, TensorEdge, arrows};
 use crate::paths::{PathTree, components};
+use crate::tef::add_errors;
 use crate::{Shares, Spreads, Tef, TefEntry};
 
 /// What the root of a tree is called.
@@ -29,9 +29,11 @@ pub struct EnergyTree {
     pub interval: Option<Interval>,
     /// Where a prediction expects `energy` to be; `None` until [`EnergyTree::predicted`] adds it, and where that is not known.
     pub predicted: Option<PredictionInterval>,
-    /// The standard error of `energy` by itself, apart from the common factor of each device that `interval` is about: those of
-    /// operations add in quadrature. `None` where that of any operation is not known.
+    /// The standard error of `energy` by itself, apart from the common factor of each device that `interval` is about: by the
+    /// covariances of powers, or in quadrature. `None` where that of any operation is not known.
     pub standard_error: Option<Joules>,
+    /// How that error goes together with those of others; `None` where errors are independent.
+    pub errors: Option<Box<ErrorSum>>,
     /// What the operations with exactly this path used.
     pub own: Joules,
     /// How long it was active, everything inside included.
@@ -85,6 +87,7 @@ pub fn t2e(tef: &Tef, edges: &[TensorEdge]) -> EnergyTree {
     // Children have higher numbers than their parents: from the back, a node is complete when its turn comes.
     let mut root = EnergyTree::default();
     while let Some(mut tree) = trees.pop() {
+        tree.settle_errors();
         tree.children.sort_unstable_by(|a, b| b.energy.0.total_cmp(&a.energy.0).then_with(|| a.name.cmp(&b.name)));
         tree.edges.sort();
         let parent = paths.nodes()[trees.len()].parent;
@@ -123,6 +126,7 @@ impl EnergyTree {
         for node in nodes {
             sum.add(node);
         }
+        sum.settle_errors();
         sum
     }
 
@@ -157,12 +161,19 @@ impl EnergyTree {
         self.is_operation = true;
         self.own += entry.energy;
         let (mine, more) = ((self.energy, self.standard_error), (entry.energy, entry.standard_error));
-        self.standard_error = standard_error_of_sum(mine, more);
+        self.standard_error = add_errors((mine, &mut self.errors), (more, &entry.errors));
         self.energy += entry.energy;
         self.busy += entry.busy;
         self.count = self.count.saturating_add(entry.count);
         self.passes.add(&entry.pass, entry.energy);
         self.devices.add(&entry.device, entry.energy);
+    }
+
+    /// The standard error that covariances give, once all is added.
+    fn settle_errors(&mut self) {
+        if let Some(errors) = &self.errors {
+            self.standard_error = Some(errors.standard_error());
+        }
     }
 
     fn adopt(&mut self, child: EnergyTree) {
@@ -172,7 +183,7 @@ impl EnergyTree {
 
     fn add(&mut self, other: &EnergyTree) {
         let (mine, more) = ((self.energy, self.standard_error), (other.energy, other.standard_error));
-        self.standard_error = standard_error_of_sum(mine, more);
+        self.standard_error = add_errors((mine, &mut self.errors), (more, &other.errors));
         self.energy += other.energy;
         self.busy += other.busy;
         self.count = self.count.saturating_add(other.count);

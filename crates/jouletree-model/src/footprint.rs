@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Device, Joules, Kind, ModelTree, Nanos, OpId, OpTable, PartCharge, PartEnergy, PredictedInterval, Step,
-    TraceSource, Warning, Watts, standard_error_of_same,
+    Device, DeviceErrors, Joules, Kind, ModelTree, Nanos, OpId, OpTable, PartCharge, PartEnergy,
+    PredictedInterval, Step, TraceSource, Warning, Watts, standard_error_of_same,
 };
 
 /// Where the energy went: the tensor energy footprint (TEF) of every device, and what was not attributed.
@@ -34,6 +34,9 @@ pub struct Footprint {
     pub model: ModelTree,
     /// What the user should know about the input.
     pub warnings: Vec<Warning>,
+    /// How the errors of charges go together, device by device, where the policy estimated powers. It is not kept in files: who
+    /// needs it accounts again.
+    pub errors: Vec<DeviceErrors>,
 }
 
 /// The balance of one device: `attributed + unattributed = total`.

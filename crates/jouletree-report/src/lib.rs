@@ -27,7 +27,7 @@ pub use page::page;
 pub use parts::{PartRow, parts, parts_by_name};
 pub use power_floor::PowerFloor;
 pub use program_energy::{PhaseRow, ProgramEnergy, StageRow, WindowRow, stages};
-pub use reaccounted::{AttributionError, footprint_by, recorded_attribution};
+pub use reaccounted::{AttributionError, explained_by, footprint_by, recorded_attribution};
 pub use study::{
     DeviceTotal, Difference, Moment, PowerTrack, PowerView, Provenance, Ranked, StageTotal, StepView, Study,
     StudyError, What, program_name,

@@ -69,6 +69,7 @@ mod tests {
             busy: Nanos(busy),
             count: 1,
             standard_error: None,
+            errors: None,
         };
         let floor = PowerFloor(vec![(cpu.clone(), Nanos(60))]);
         let tef = Tef::new(vec![

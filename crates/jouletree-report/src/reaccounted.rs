@@ -1,7 +1,7 @@
 //! The footprint of a run by the policy that was asked for: the recorded one is read, another is computed again.
 
-use jouletree_account::{AccountError, Attribution, Metered, account_by};
-use jouletree_model::Footprint;
+use jouletree_account::{AccountError, Attribution, Explained, Metered, account_explained};
+use jouletree_model::{Explanation, Footprint};
 use jouletree_run::{Accounting, RunError, RunFolder, accounted};
 
 /// Why a run cannot be accounted by another policy.
@@ -25,20 +25,38 @@ pub fn recorded_attribution(accounting: &Accounting) -> &str {
     accounting.attribution.as_str()
 }
 
-/// The footprint of a run by `asked`, or as it was recorded. Operations and power are read and aligned again where another
-/// policy is asked for; `threads` read events.
-pub fn footprint_by(
+/// The footprint of a run by `asked`, or as it was recorded, with what was done and why. Operations and power are read and aligned
+/// again where another policy is asked for, or where powers were estimated: how errors go together is not kept. `threads` read
+/// events.
+pub fn explained_by(
     run: &RunFolder,
     asked: Option<Attribution>,
     threads: usize,
-) -> Result<Footprint, AttributionError> {
-    let Some(accounting) = &run.manifest().accounting else { return Ok(run.read_footprint()?) };
-    let Some(asked) = asked.filter(|asked| asked.as_str() != recorded_attribution(accounting)) else {
-        return Ok(run.read_footprint()?);
+) -> Result<Explained, AttributionError> {
+    let kept = |explanations: &[Explanation]| -> Result<Explained, AttributionError> {
+        Ok(Explained { footprint: run.read_footprint()?, explanations: explanations.to_vec() })
+    };
+    let Some(accounting) = &run.manifest().accounting else { return kept(&[]) };
+    let recorded: Option<Attribution> = recorded_attribution(accounting).parse().ok();
+    let is_estimated = accounting.attributed.iter().any(Explanation::is_regressed);
+    let asked = match (asked, recorded) {
+        (Some(asked), recorded) if Some(asked) != recorded => asked,
+        (_, Some(recorded)) if is_estimated => recorded,
+        _ => return kept(&accounting.attributed),
     };
     let power = accounted(run.read_power()?, accounting.energy);
     if power.is_empty() {
         return Err(AttributionError::NoPower(run.path().display().to_string(), asked));
     }
-    Ok(account_by(&run.read_trace(threads)?, &Metered::devices(&power), accounting.semantics, asked)?)
+    let semantics = accounting.semantics;
+    Ok(account_explained(&run.read_trace(threads)?, &Metered::devices(&power), semantics, asked)?)
+}
+
+/// The footprint alone.
+pub fn footprint_by(
+    run: &RunFolder,
+    asked: Option<Attribution>,
+    threads: usize,
+) -> Result<Footprint, AttributionError> {
+    Ok(explained_by(run, asked, threads)?.footprint)
 }

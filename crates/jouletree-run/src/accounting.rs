@@ -2,7 +2,7 @@
 //!
 //! Version 1 of the format had texts: the rule and the semantics of a prediction were both `predicted`.
 
-use jouletree_model::{Origin, PolicyName, Rule, Scope, Semantics};
+use jouletree_model::{Explanation, Origin, PolicyName, Rule, Scope, Semantics};
 use serde::{Deserialize, Serialize};
 
 /// How a run was accounted.
@@ -23,6 +23,8 @@ pub struct Accounting {
     pub energy: Scope,
     /// The policy that shared energy among operations.
     pub attribution: PolicyName,
+    /// What it did on each device and why, where it had a choice.
+    pub attributed: Vec<Explanation>,
     /// How long a reading holds, in milliseconds, where the rule has such a limit.
     pub hold_ms: Option<f64>,
 }
@@ -42,6 +44,8 @@ struct Record {
     energy: Scope,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     attribution: Option<PolicyName>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    attributed: Vec<Explanation>,
     #[serde(default)]
     hold_ms: Option<f64>,
 }
@@ -76,7 +80,8 @@ impl Accounting {
 
 impl From<Accounting> for Record {
     fn from(accounting: Accounting) -> Record {
-        let Accounting { command, power, origin, rule, semantics, energy, attribution, hold_ms } = accounting;
+        let Accounting { command, power, origin, rule, semantics, energy, attribution, attributed, hold_ms } =
+            accounting;
         let is_accounted = origin == Origin::Accounted;
         let rule = match rule {
             None => RuleName::ByUnit,
@@ -95,6 +100,7 @@ impl From<Accounting> for Record {
             semantics: is_accounted.then_some(semantics),
             energy,
             attribution: is_accounted.then_some(attribution),
+            attributed,
             hold_ms,
         }
     }
@@ -104,7 +110,7 @@ impl TryFrom<Record> for Accounting {
     type Error = &'static str;
 
     fn try_from(record: Record) -> Result<Accounting, &'static str> {
-        let Record { command, power, origin, rule, semantics, energy, attribution, hold_ms } = record;
+        let Record { command, power, origin, rule, semantics, energy, attribution, attributed, hold_ms } = record;
         let origin = match (origin, rule) {
             (None, Some(RuleName::Predicted)) => Origin::Predicted,
             (origin, _) => origin.unwrap_or_default(),
@@ -126,7 +132,7 @@ impl TryFrom<Record> for Accounting {
         };
         // Shares were equal before manifests named a policy.
         let attribution = attribution.unwrap_or_default();
-        Ok(Accounting { command, power, origin, rule, semantics, energy, attribution, hold_ms })
+        Ok(Accounting { command, power, origin, rule, semantics, energy, attribution, attributed, hold_ms })
     }
 }
 
@@ -163,6 +169,7 @@ mod tests {
             semantics: Semantics::Paper,
             energy: Scope::Tree,
             attribution: PolicyName::from("later"),
+            attributed: Vec::new(),
             hold_ms: Some(0.1),
             ..Accounting::default()
         };

@@ -179,6 +179,7 @@ impl RunFolder {
             intervals: if intervals.exists() { read_intervals(&intervals)? } else { Vec::new() },
             model: self.read_model()?,
             warnings: self.manifest.warnings.clone(),
+            errors: Vec::new(),
             devices,
             ops,
         })

@@ -4,8 +4,10 @@
 use std::path::Path;
 use std::time::Instant;
 
-use jouletree_account::{AccountError, Attribution, Metered, Rule, Semantics, account_by, on_host_of};
-use jouletree_model::{Footprint, MeteredSeries, Nanos, Origin, PolicyName, Trace};
+use jouletree_account::{
+    AccountError, Attribution, Explained, Metered, Rule, Semantics, account_explained, on_host_of,
+};
+use jouletree_model::{Explanation, Footprint, MeteredSeries, Nanos, Origin, PolicyName, Trace};
 use jouletree_run::{Accounting, RunContents, RunError, RunFolder, Scope};
 use tracing::info;
 
@@ -37,7 +39,7 @@ impl Method {
     }
 
     /// What the manifest says of it.
-    fn described(&self, power: Vec<String>) -> Accounting {
+    fn described(&self, power: Vec<String>, attributed: &[Explanation]) -> Accounting {
         Accounting {
             command: std::env::args().collect(),
             power,
@@ -46,6 +48,7 @@ impl Method {
             semantics: self.semantics,
             energy: self.energy,
             attribution: PolicyName::from(self.attribution.as_str()),
+            attributed: attributed.to_vec(),
             hold_ms: self.hold.map(|hold| hold.0 as f64 / 1e6),
         }
     }
@@ -60,6 +63,8 @@ pub struct Accounted {
     pub power: Vec<MeteredSeries>,
     /// Where it went.
     pub footprint: Footprint,
+    /// How energy was attributed on each device and why, where the policy had a choice.
+    pub explanations: Vec<Explanation>,
     method: Method,
 }
 
@@ -67,10 +72,11 @@ pub struct Accounted {
 pub fn account(trace: Trace, power: Vec<MeteredSeries>, method: Method) -> Result<Accounted, AccountError> {
     let began = Instant::now();
     let trace = on_host_of(trace, &power);
-    let footprint = account_by(&trace, &Metered::devices(&power), method.semantics, method.attribution)?;
+    let explained = account_explained(&trace, &Metered::devices(&power), method.semantics, method.attribution)?;
+    let Explained { footprint, explanations } = explained;
     let (events, series, took) = (trace.event_count(), power.len(), began.elapsed());
     info!(events, series, attribution = %method.attribution, semantics = method.semantics.as_str(), ?took, "energy attributed");
-    Ok(Accounted { trace, power, footprint, method })
+    Ok(Accounted { trace, power, footprint, explanations, method })
 }
 
 impl Accounted {
@@ -92,7 +98,7 @@ impl Accounted {
 
     fn contents(&self, files: Vec<String>) -> RunContents<'_> {
         RunContents {
-            accounting: self.method.described(files),
+            accounting: self.method.described(files, &self.explanations),
             trace: &self.trace,
             power: &self.power,
             footprint: &self.footprint,

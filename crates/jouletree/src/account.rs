@@ -56,12 +56,18 @@ pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
     let recording = inputs::recording(&arguments.power, &arguments.input.traces);
     let mut shown = Shown::of(footprint, &spreads, recording.as_ref());
     shown.floor = PowerFloor::of(&accounted.power);
+    let explanations = arguments.explain.then_some(accounted.explanations.as_slice());
     print(&match arguments.view.format {
         Format::Table => show::report(&shown, &arguments.view).written(Look::of_stdout()),
         Format::Markdown => show::report(&shown, &arguments.view).written(Look::Markdown),
-        Format::Json => json::everything(&shown, &tef, &tree)?,
+        Format::Json => json::everything(&shown, (&tef, &tree), explanations)?,
         Format::Csv => show::view(&shown, By::Op, &arguments.view)?,
     })?;
+    if let Some(explanations) = explanations
+        && matches!(arguments.view.format, Format::Table | Format::Markdown)
+    {
+        print(&format!("\n{}", show::explained(explanations)))?;
+    }
     print_warnings(&footprint.warnings);
     if arguments.timings {
         timings.stage("print", None);

@@ -210,9 +210,12 @@ pub struct AccountArgs {
     /// What `active at an instant` means
     #[arg(long, value_enum, default_value = "exact")]
     pub semantics: SemanticsArg,
-    /// How energy is shared among operations that run at the same time
+    /// How energy is shared among operations
     #[arg(long, value_name = "POLICY", default_value = "equal", value_parser = attribution())]
     pub attribution: Attribution,
+    /// Print what attribution did on each device and why (with regressed or auto)
+    #[arg(long)]
+    pub explain: bool,
     /// Extend the last reading of each device by at most this many milliseconds
     #[arg(long, value_name = "MS", default_value_t = 0.0, value_parser = milliseconds)]
     pub hold: f64,
@@ -323,6 +326,9 @@ pub struct ShowArgs {
     /// How energy is shared among operations; by default as recorded, otherwise the run is accounted again
     #[arg(long, value_name = "POLICY", value_parser = attribution())]
     pub attribution: Option<Attribution>,
+    /// Print what attribution did on each device and why, and nothing else
+    #[arg(long)]
+    pub explain: bool,
     #[command(flatten)]
     pub view: ViewArgs,
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use jouletree_account::{EnergyTree, Tef, t2a};
-use jouletree_model::{TraceSource, Warning};
+use jouletree_model::{Explanation, TraceSource, Warning};
 use jouletree_report::rows::{DeviceRow, OpRow, StepRow, device_rows, op_rows, step_rows};
 use jouletree_report::{PartRow, Trust, Whole, parts};
 use serde::Serialize;
@@ -18,6 +18,8 @@ struct Everything<'a> {
     steps: Vec<StepRow<'a>>,
     parts: Vec<PartRow>,
     tree: &'a EnergyTree,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attribution: Option<&'a [Explanation]>,
     whole: &'a Whole,
     trust: Option<&'a Trust>,
     traces: &'a [TraceSource],
@@ -25,7 +27,11 @@ struct Everything<'a> {
 }
 
 /// All of a footprint, for programs.
-pub fn everything(shown: &Shown<'_>, tef: &Tef, tree: &EnergyTree) -> Result<String> {
+pub fn everything(
+    shown: &Shown<'_>,
+    (tef, tree): (&Tef, &EnergyTree),
+    attribution: Option<&[Explanation]>,
+) -> Result<String> {
     let Shown { footprint, spreads, whole, trust, .. } = shown;
     let summary = t2a(tef);
     let everything = Everything {
@@ -35,6 +41,7 @@ pub fn everything(shown: &Shown<'_>, tef: &Tef, tree: &EnergyTree) -> Result<Str
         steps: step_rows(footprint),
         parts: parts(footprint),
         tree,
+        attribution,
         whole,
         trust: trust.as_ref(),
         traces: &footprint.sources,

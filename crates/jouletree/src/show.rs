@@ -1,10 +1,10 @@
 //! `jouletree show`: views of a run.
 
 use anyhow::{Result, anyhow, bail};
-use jouletree_account::{Folding, Spreads, Tef, TefEntry, TensorEdge, t2e, tensor_edges};
-use jouletree_model::{Footprint, MeteredSeries, Pass};
+use jouletree_account::{Explained, Folding, Spreads, Tef, TefEntry, TensorEdge, t2e, tensor_edges};
+use jouletree_model::{Explanation, Footprint, MeteredSeries, Pass};
 use jouletree_report::rows;
-use jouletree_report::{PowerFloor, ProgramEnergy, Trust, Whole, footprint_by, parts, stages};
+use jouletree_report::{PowerFloor, ProgramEnergy, Trust, Whole, explained_by, parts, stages};
 use jouletree_run::{Recording, RunFolder};
 
 use crate::cli::{By, Format, PassArg, ShowArgs, ViewArgs};
@@ -26,7 +26,16 @@ pub fn run(arguments: &ShowArgs) -> Result<Outcome> {
     if let (None, Some(recording)) = (&run.manifest().accounting, &run.manifest().recording) {
         return recorded::run(&run, recording, arguments);
     }
-    let footprint = footprint_by(&run, arguments.attribution, rayon::current_num_threads())?;
+    let Explained { footprint, explanations } =
+        explained_by(&run, arguments.attribution, rayon::current_num_threads())?;
+    if arguments.explain {
+        let text = match arguments.view.format {
+            Format::Json => json::written(&explanations)?,
+            _ => explained(&explanations),
+        };
+        print(&text)?;
+        return Ok(Outcome { warnings: Vec::new(), strict: false });
+    }
     let text = match (arguments.by, &run.manifest().recording, look(arguments.view.format)) {
         (None, Some(_), Some(look)) if arguments.view.is_default() => {
             run_report(&run, &footprint, run.read_power()?)?.written(look)
@@ -49,6 +58,14 @@ pub fn run(arguments: &ShowArgs) -> Result<Outcome> {
     print_warnings(&about_steps);
     warnings.extend(about_steps);
     Ok(Outcome { warnings, strict: false })
+}
+
+/// What attribution did, for people.
+pub fn explained(explanations: &[Explanation]) -> String {
+    if explanations.is_empty() {
+        return "shares are equal, as asked; --attribution auto estimates the powers of operations\n".to_owned();
+    }
+    explanations.iter().map(|explanation| format!("{explanation}\n")).collect()
 }
 
 /// What is shown of a run.

@@ -11,3 +11,5 @@ pub mod prometheus;
 pub mod proto;
 #[cfg(feature = "recordings")]
 pub mod recordings;
+#[cfg(feature = "simulator")]
+pub mod simulator;

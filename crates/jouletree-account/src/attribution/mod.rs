@@ -11,6 +11,9 @@
 //! 2. [`Policy::shares`] sees the part of it that is charged next: all, or one stage of the program.
 //! 3. [`Shares`] prices pieces of time, turns costs into joules, says what is unattributed, and how uncertain a charge is.
 //!
+//! Beside this a policy may move energy in time where the sensor is late ([`Policy::series`]), say how the errors of its charges
+//! go together ([`Policy::errors`]), and what it did and why ([`Policy::explanation`]).
+//!
 //! A policy conserves energy: for every span of power, what it charges and what it leaves unattributed is the energy of the
 //! span. `tests/attribution.rs` checks that for every policy in [`Attribution::ALL`].
 //!
@@ -18,16 +21,22 @@
 
 mod equal;
 mod observed;
+mod regressed;
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
 use std::ops::{Add, AddAssign, Sub};
 use std::str::FromStr;
+use std::sync::Arc;
 
-use jouletree_model::{Joules, OpId};
+use jouletree_model::{DeviceErrors, EnergySeries, ErrorModel, ErrorSum, Explanation, Joules, OpError, OpId};
 
 pub use equal::{Equal, EqualShares};
 pub(crate) use observed::Numbers;
 pub use observed::{Observed, Piece};
+#[doc(hidden)]
+pub use regressed::probe;
+pub use regressed::{Regressed, RegressedShares};
 
 use crate::OpTally;
 
@@ -37,6 +46,10 @@ pub enum Attribution {
     /// Active lanes share power equally, as in the Smaragdine paper.
     #[default]
     Equal,
+    /// By powers of operations that are estimated from the readings of the run, where these support it.
+    Regressed,
+    /// [`Attribution::Regressed`] where it predicts left-out readings better, [`Attribution::Equal`] elsewhere.
+    Auto,
 }
 
 /// Runs `$work` with `$policy` bound to the policy of that name: every policy has its own copy of the kernel.
@@ -47,6 +60,10 @@ macro_rules! with_policy {
                 let $policy = &$crate::attribution::Equal;
                 $work
             }
+            $crate::Attribution::Regressed | $crate::Attribution::Auto => {
+                let $policy = &$crate::attribution::Regressed;
+                $work
+            }
         }
     };
 }
@@ -54,12 +71,14 @@ pub(crate) use with_policy;
 
 impl Attribution {
     /// All of them.
-    pub const ALL: &[Attribution] = &[Attribution::Equal];
+    pub const ALL: &[Attribution] = &[Attribution::Equal, Attribution::Regressed, Attribution::Auto];
 
     /// Its name on the command line and in manifests.
     pub fn as_str(self) -> &'static str {
         match self {
             Attribution::Equal => "equal",
+            Attribution::Regressed => "regressed",
+            Attribution::Auto => "auto",
         }
     }
 }
@@ -100,6 +119,43 @@ pub trait Policy: Sync {
 
     /// Prepares to charge the spans of `part`, to which [`Shares`] refers by their index.
     fn shares(&self, fit: &Self::Fit, part: &Observed<'_>) -> Self::Shares;
+
+    /// The energy of the device when it was used, where the policy found that the sensor is late or blurs: the same energy in
+    /// all, moved in time. It takes the place of what was read from then on; [`Policy::shares`] sees its spans.
+    fn series<'f>(&self, _fit: &'f Self::Fit) -> Option<&'f EnergySeries> {
+        None
+    }
+
+    /// How the errors of charges go together, where the policy knows it.
+    fn errors(&self, _fit: &Self::Fit) -> Option<Errors> {
+        None
+    }
+
+    /// What the policy did on the device and why, where there was a choice.
+    fn explanation(&self, _fit: &Self::Fit) -> Option<Explanation> {
+        None
+    }
+}
+
+/// How the errors of what operations were charged with on a device go together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Errors {
+    /// What the charge of each operation follows.
+    pub ops: BTreeMap<OpId, OpError>,
+    /// How powers go together.
+    pub model: Arc<ErrorModel>,
+}
+
+impl Errors {
+    /// The error of a charge of an operation; `None` where it is not known.
+    pub fn of(&self, op: OpId, energy: Joules) -> Option<ErrorSum> {
+        Some(self.model.charge(*self.ops.get(&op)?, energy))
+    }
+
+    /// The same as a footprint keeps it.
+    pub(crate) fn on(self, device: usize) -> DeviceErrors {
+        DeviceErrors { device, ops: self.ops, model: self.model }
+    }
 }
 
 /// How the energy of one device is shared.

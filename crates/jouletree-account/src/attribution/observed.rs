@@ -1,6 +1,6 @@
 //! What a policy sees before it charges: the lanes and the power of one device.
 
-use jouletree_model::{Device, Event, Joules, Lane, Nanos, OpId, OpTable, PowerSpan, TimeRange};
+use jouletree_model::{Device, Event, Joules, Kind, Lane, Nanos, OpId, OpTable, PowerSpan, TimeRange};
 
 use crate::self_time::SelfTime;
 
@@ -12,11 +12,15 @@ const CHUNK: usize = 1024;
 pub struct Observed<'a> {
     /// The device.
     pub device: &'a Device,
+    /// How its energy came to be known.
+    pub kind: Kind,
     /// The lanes whose operations are charged with its energy. Events of a lane may nest; the innermost is active.
     pub lanes: &'a [&'a Lane],
     /// Its power, in order of time; between two spans nothing may be known. A span is as long as the meter's reading, or the
     /// part of it inside one stage.
     pub spans: &'a [PowerSpan],
+    /// When operations were recorded, in order; what ran at other times is not known.
+    pub recorded: &'a [TimeRange],
     /// What is known of the operations: paths, types, passes.
     pub ops: &'a OpTable,
     /// What the `op` of an event in the lanes refers to.
@@ -46,14 +50,15 @@ pub struct Piece<'a> {
 }
 
 impl<'a> Observed<'a> {
-    /// All that ran on `lanes` and was used in `spans`.
+    /// All that ran on `lanes` and was used in `spans`: measured, and recorded throughout.
     pub fn new(
         device: &'a Device,
         lanes: &'a [&'a Lane],
         spans: &'a [PowerSpan],
         ops: &'a OpTable,
     ) -> Observed<'a> {
-        Observed { device, lanes, spans, ops, numbers: Numbers::default() }
+        let (kind, recorded, numbers) = (Kind::Measured, [TimeRange::ALL].as_slice(), Numbers::default());
+        Observed { device, kind, lanes, spans, recorded, ops, numbers }
     }
 
     /// The operation that the `op` of an event in [`Observed::lanes`] refers to.

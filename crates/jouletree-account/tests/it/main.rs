@@ -5,3 +5,4 @@
 mod alignment;
 mod attribution;
 mod charges;
+mod simulated;

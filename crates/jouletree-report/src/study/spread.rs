@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use jouletree_account::{Tef, TefEntry, t2e};
-use jouletree_model::{Device, Joules, Nanos, Pass, Watts, standard_error_of_sum};
+use jouletree_model::{Device, Joules, Nanos, Pass, Watts};
 
 use crate::PowerFloor;
 
@@ -93,6 +93,7 @@ pub(super) fn mean(runs: &[Tef]) -> Tef {
         busy: Nanos((entry.busy.0 as f64 / count).round() as i64),
         count: (entry.count as f64 / count).round() as u64,
         standard_error: entry.standard_error.map(|error| Joules(error.0 / count)),
+        errors: entry.errors.map(|errors| Box::new(errors.scaled(1.0 / count))),
         ..entry
     };
     Tef::new(all.into_values().map(share).collect())
@@ -132,8 +133,7 @@ fn add(sums: &mut HashMap<Key, TefEntry>, entry: &TefEntry) {
     let known = sums.entry(Key::from(entry));
     known
         .and_modify(|sum| {
-            let more = (entry.energy, entry.standard_error);
-            sum.standard_error = standard_error_of_sum((sum.energy, sum.standard_error), more);
+            sum.add_error(entry);
             sum.energy += entry.energy;
             sum.busy += entry.busy;
             sum.count = sum.count.saturating_add(entry.count);
@@ -168,6 +168,7 @@ mod tests {
             busy: Nanos(1_000_000_000),
             count: 2,
             standard_error: None,
+            errors: None,
         }
     }
 

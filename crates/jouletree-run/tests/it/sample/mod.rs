@@ -26,6 +26,7 @@ impl Run {
                 semantics: Semantics::Exact,
                 energy: Scope::Tree,
                 attribution: PolicyName::default(),
+                attributed: Vec::new(),
                 hold_ms: Some(0.1),
             },
             trace: &self.trace,
@@ -154,6 +155,7 @@ pub fn run() -> Run {
         ],
         model: trace.model.clone(),
         warnings: vec![Warning::new("host/gpu:0", "nothing metered it")],
+        errors: Vec::new(),
     };
     let mut series = EnergySeries::default();
     for (time, joules, gap) in [(near, 0.1, false), (near + 4, 0.30000000000000004, true), (near + 9, 0.0, false)]
