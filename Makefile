@@ -132,7 +132,9 @@ lint: components
 lint-python: python
 	@environment=$$($(PYTHON) tools/environment.py lint) || exit 1; \
 		RUFF_CACHE_DIR='$(abspath $(TARGET_DIR))/ruff' $$environment -m ruff check python tools tests benches examples && \
-		cd python && $$environment -m mypy --config-file ../pyproject.toml --cache-dir '$(abspath $(TARGET_DIR))/mypy' -p jouletree
+		cd python && $$environment -m mypy --config-file ../pyproject.toml --cache-dir '$(abspath $(TARGET_DIR))/mypy' -p jouletree && \
+		MYPYPATH=. $$environment -m mypy --config-file ../pyproject.toml --cache-dir '$(abspath $(TARGET_DIR))/mypy' \
+			tests/typed_program.py
 
 .PHONY: licences
 licences: toolchain python

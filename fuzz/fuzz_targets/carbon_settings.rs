@@ -27,6 +27,6 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let Ok(context) = Context::resolve(&settings, None) else { return };
     assert!(context.facility.pue >= 1.0 && context.facility.wue >= 0.0);
     if let Some(intensity) = context.intensity {
-        assert!(intensity.g_per_kwh.is_finite() && intensity.g_per_kwh >= 0.0, "{intensity:?}");
+        assert!(intensity.value.0.is_finite() && intensity.value.0 >= 0.0, "{intensity:?}");
     }
 });

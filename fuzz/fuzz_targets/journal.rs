@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use jouletree_host::Roots;
 use jouletree_model::sampling::{Batch, Flags, Mono, Quality, Sample, SensorInfo, ShareSample};
-use jouletree_model::{Device, DeviceClass, Kind, Nanos};
+use jouletree_model::{Device, DeviceClass, Kind, Microjoules, Nanos, Watts};
 use jouletree_run::{JournalWriter, RecordingHeader, RunFolder};
 
 /// What the first byte of an input chooses from.
@@ -45,9 +45,9 @@ fn record(run: &Path) -> Result<(), Box<dyn std::error::Error>> {
         source: "made up".into(),
         kind: Kind::Measured,
         range: Some(262_143_328_850),
-        step: 61.0,
+        step: Microjoules(61.0),
         period: Nanos(1_000_000),
-        most_watts: 2000.0,
+        most: Watts(2000.0),
         is_slow: false,
         quality: Quality::default(),
     };

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 class DeviceEnergy:
     """The part that this program and its children had in the energy of one device."""
 
-    __slots__ = ("device", "kind", "meter", "joules", "low", "high", "whole", "others", "idle", "unknown", "coverage")
+    __slots__ = (
+        *("device", "kind", "meter", "joules", "low", "high"),
+        *("whole", "ours", "others", "idle", "unknown", "coverage"),
+    )
 
     def __init__(self, row: dict[str, Any]) -> None:
         #: The device, as in ``host/cpu:0``.
@@ -33,7 +36,9 @@ class DeviceEnergy:
         self.unknown: float = row["unknown_j"]
         #: The part of the window about which something is known.
         self.coverage: float = row["coverage"]
-        ours: float = row["ours_j"]
+        #: Joules that the program used for certain.
+        self.ours: float = row["ours_j"]
+        ours = self.ours
         #: The program's joules. A GPU whose driver does not report its users is taken to work for the program.
         self.joules: float = ours + self.unknown if "gpu:" in self.device else ours
         #: They are not less, and not more, in 95 of 100 cases, as far as the program's share is right; what is
@@ -42,7 +47,11 @@ class DeviceEnergy:
         self.high: float = _part(ours + self.unknown, self.whole) * row["high_j"]
 
     def __repr__(self) -> str:
-        return f"<{self.device}: {_text(self.joules, self.kind, self.low, self.high)}>"
+        return f"<{self.device}: {self.text()}>"
+
+    def text(self) -> str:
+        """The program's joules with their kind and interval."""
+        return _text(self.joules, self.kind, self.low, self.high)
 
 
 class Measurement:
@@ -112,9 +121,13 @@ class Measurement:
         return text if self.complete else f"{text}, not complete"
 
     def __repr__(self) -> str:
-        # Showing it in a debugger does not wait.
-        text = "not fetched" if self._fetch is not None else str(self)
-        return f"<jouletree.Measurement {self.name!r}: {text}>"
+        return f"<jouletree.Measurement {self.name!r}: {self}>"
+
+    def _repr_html_(self) -> str:
+        """The same with a bar of each device, for notebooks."""
+        from ._html import of_measurement
+
+        return of_measurement(self)
 
     def _sum(self, attribute: str) -> float:
         if not self._known() or not self._devices:

@@ -176,17 +176,17 @@ class Session:
         """
         if self.level != "op" or self.room <= 0:
             return False
-        return self.plan.wants(self.ran_so_far(phase, function) + 1 + ahead) and not self._is_expensive()
+        return self.plan.wants(self.ran_so_far(phase, function) + 1 + ahead) and self.affords(0.0)
 
-    def _is_expensive(self) -> bool:
-        """Whether recording has cost too much of the program's time; steps are recorded again once it has run on."""
-        if self.spare_seconds() >= 0:
-            return False
+    def affords(self, seconds: float) -> bool:
+        """Whether recording may cost so much more by now; steps are recorded again once the program has run on."""
+        if self.spare_seconds() >= seconds:
+            return True
         self.warn(
             "recording operations took more than a tenth of the program's time; "
             "fewer steps are recorded than --steps asks for"
         )
-        return True
+        return False
 
     def spare_seconds(self) -> float:
         """How much more recording may cost by now; negative when it has cost too much."""
@@ -283,6 +283,9 @@ class Session:
 
     def end(self) -> None:
         """Writes everything that is left. May be called again."""
+        if os.getpid() != self.pid:
+            # Forked by a library in C, of which Python does not know.
+            self.reborn()
         endings, self._endings = self._endings, []
         for ending in reversed(endings):
             guarded(ending)

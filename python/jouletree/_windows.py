@@ -17,11 +17,34 @@ from ._measurement import Measurement
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Optional, TypeVar, Union, overload
+    from typing import Any, Callable, Concatenate, Generic, Optional, ParamSpec, TypeVar, Union, overload
 
     from ._conversation import Recorder
 
-    F = TypeVar("F", bound=Callable[..., Any])
+    P = ParamSpec("P")
+    Q = ParamSpec("Q")
+    R = TypeVar("R", covariant=True)
+
+    class Measured(Generic[P, R]):
+        """A function whose calls are windows."""
+
+        #: What the last call that has ended took; ``None`` before, and outside of a recording.
+        measurement: Optional[Measurement]
+
+        def __call__(self, *arguments: P.args, **named: P.kwargs) -> R: ...
+
+        @overload
+        def __get__(self, instance: None, owner: Any) -> Measured[P, R]: ...
+
+        @overload
+        def __get__(self: Measured[Concatenate[Any, Q], R], instance: object, owner: Any) -> Measured[Q, R]: ...
+
+        def __get__(self, instance: Any, owner: Any) -> Any: ...
+
+    class Measure:
+        """Makes measured functions of functions."""
+
+        def __call__(self, function: Callable[P, R]) -> Measured[P, R]: ...
 
 
 class Window:
@@ -130,10 +153,10 @@ def end_window(which: Union[Window, str]) -> Optional[Measurement]:
 if TYPE_CHECKING:
 
     @overload
-    def measure(function: F) -> F: ...
+    def measure(function: Callable[P, R]) -> Measured[P, R]: ...
 
     @overload
-    def measure(function: Optional[str] = None, *, sync: bool = False) -> Callable[[F], F]: ...
+    def measure(function: Optional[str] = None, *, sync: bool = False) -> Measure: ...
 
 
 def measure(function: Any = None, *, sync: bool = False) -> Any:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import warnings
 import weakref
 from ._imports import when_imported
 from ._session import current, guarded
@@ -21,8 +20,12 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any, Callable, Optional
 
-    #: Made when it is first asked for.
-    EnergyCallback: Any
+    import keras.callbacks
+
+    class EnergyCallback(keras.callbacks.Callback):
+        """Adds joules to the logs of every epoch. Made when it is first asked for."""
+
+        def __init__(self) -> None: ...
 
 __all__ = ["EnergyCallback", "adapt"]
 
@@ -214,14 +217,12 @@ def _make_callback(keras: Any) -> type:
         """Adds the joules of every epoch to its logs, and so to the history, the progress bar and other callbacks.
 
         ``energy_j`` is what the epoch took, its validation included, and ``energy_j_per_step`` that by the number of
-        its training steps. Both are there only with a recorder: under ``jouletree run``.
+        its training steps. Outside of ``jouletree run`` the first epoch starts a recorder of this process.
         """
 
         def __init__(self) -> None:
             super().__init__()
             self._window: Any = None
-            if current() is None:
-                warnings.warn("EnergyCallback does nothing: start the program with `jouletree run`", stacklevel=2)
 
         def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
             self._window = guarded(self._begin, epoch)
@@ -232,7 +233,7 @@ def _make_callback(keras: Any) -> type:
                 guarded(self._end, window, logs)
 
         def _begin(self, epoch: int) -> Any:
-            measuring = _measuring() if current() is not None else None
+            measuring = _measuring()
             return measuring[0](f"epoch {epoch + 1}", quiet=True) if measuring else None
 
         def _end(self, window: Any, logs: Any) -> None:
@@ -249,12 +250,14 @@ def _make_callback(keras: Any) -> type:
     return EnergyCallback
 
 
-def __getattr__(name: str) -> Any:
-    if name != "EnergyCallback":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    keras = sys.modules.get("keras") or sys.modules.get("tf_keras")
-    if keras is None:
-        import keras  # type: ignore[no-redef]  # the same module
-    made = _make_callback(keras)
-    globals()[name] = made
-    return made
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name != "EnergyCallback":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        keras = sys.modules.get("keras") or sys.modules.get("tf_keras")
+        if keras is None:
+            import keras
+        made = _make_callback(keras)
+        globals()[name] = made
+        return made

@@ -15,8 +15,12 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any, Optional
 
-    #: Made when it is first asked for.
-    EnergyCallback: Any
+    import lightning.pytorch
+
+    class EnergyCallback(lightning.pytorch.Callback):
+        """Logs the energy of training. Made when it is first asked for."""
+
+        def __init__(self) -> None: ...
 
 __all__ = ["EnergyCallback", "adapt"]
 
@@ -38,26 +42,28 @@ def _set_phase(module: ModuleType, name: str, phase: str) -> None:
         loop.run = in_phase(phase, loop.run)
 
 
-def __getattr__(name: str) -> Any:
-    if name != "EnergyCallback":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import sys
+if not TYPE_CHECKING:
 
-    if "pytorch_lightning" in sys.modules and "lightning" not in sys.modules:
-        return _energy_callback(sys.modules["pytorch_lightning"])
-    import lightning.pytorch
+    def __getattr__(name: str) -> Any:
+        if name != "EnergyCallback":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        import sys
 
-    return _energy_callback(lightning.pytorch)
+        if "pytorch_lightning" in sys.modules and "lightning" not in sys.modules:
+            return _energy_callback(sys.modules["pytorch_lightning"])
+        import lightning.pytorch
+
+        return _energy_callback(lightning.pytorch)
 
 
 @functools.cache
 def _energy_callback(package: Any) -> Any:
-    from ._torch.energy import Tally, warn_outside
+    from ._torch.energy import Tally
+
     class EnergyCallback(package.Callback):
         """Logs the energy of training: see the module."""
 
         def __init__(self) -> None:
-            warn_outside("jouletree.lightning.EnergyCallback")
             self._tally = Tally("training")
 
         def on_train_start(self, trainer: Any, pl_module: Any) -> None:

@@ -14,8 +14,12 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-    #: Made when it is first asked for.
-    EnergyCallback: Any
+    from transformers import TrainerCallback
+
+    class EnergyCallback(TrainerCallback):
+        """Logs the energy of training. Made when it is first asked for."""
+
+        def __init__(self) -> None: ...
 
 __all__ = ["EnergyCallback", "adapt"]
 
@@ -29,8 +33,17 @@ def adapt(module: ModuleType) -> None:
 
 
 def _adapt_trainer(module: ModuleType) -> None:
-    from ._session import guarded
     from ._torch.phases import in_phase
+
+    _order_callbacks(module)
+    trainer = module.Trainer
+    for name, phase in (("evaluate", "evaluate"), ("predict", "predict")):
+        setattr(trainer, name, in_phase(phase, getattr(trainer, name)))
+
+
+def _order_callbacks(module: ModuleType) -> None:
+    """Has every trainer call a callback that logs energy before those that report the log."""
+    from ._session import guarded
 
     trainer = module.Trainer
     initialise = trainer.__init__
@@ -41,8 +54,6 @@ def _adapt_trainer(module: ModuleType) -> None:
         guarded(_put_first, self)
 
     trainer.__init__ = __init__
-    for name, phase in (("evaluate", "evaluate"), ("predict", "predict")):
-        setattr(trainer, name, in_phase(phase, getattr(trainer, name)))
 
 
 def _adapt_generation(module: ModuleType) -> None:
@@ -60,10 +71,12 @@ def _put_first(trainer: Any) -> None:
         callbacks.insert(0, own)
 
 
-def __getattr__(name: str) -> Any:
-    if name == "EnergyCallback":
-        return _energy_callback()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name == "EnergyCallback":
+            return _energy_callback()
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 @functools.cache
@@ -71,13 +84,18 @@ def _energy_callback() -> Any:
     # This module has the same name as the framework's, but is another: the import is absolute.
     from transformers import TrainerCallback
 
-    from ._torch.energy import Tally, warn_outside
+    from ._imports import when_imported
+    from ._session import current
+    from ._torch.energy import Tally
+
+    if current() is None:
+        # Under `jouletree run` the order is that of `adapt`.
+        when_imported("transformers.trainer", _order_callbacks)
 
     class EnergyCallback(TrainerCallback):
         """Logs the energy of training: see the module."""
 
         def __init__(self) -> None:
-            warn_outside("jouletree.transformers.EnergyCallback")
             self._tally = Tally("training")
             self._of_epoch: dict[str, float] = {}
 

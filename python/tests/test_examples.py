@@ -30,13 +30,23 @@ BESIDE = {"optimizer", "data", "collectives"}
 class Example:
     """An example, and what is expected of it."""
 
-    def __init__(self, script: str, framework: str, *arguments: str, layers: set[str], trains: bool = True) -> None:
+    def __init__(
+        self,
+        script: str,
+        framework: str,
+        *arguments: str,
+        layers: set[str],
+        trains: bool = True,
+        arrows: dict[str, set[str]],
+    ) -> None:
         self.script = script
         self.framework = framework
         self.arguments = arguments
         #: The outermost names that the program gives its layers.
         self.layers = layers
         self.trains = trains
+        #: The data flow between the layers inside of some layers, forward, as the program's source has it.
+        self.arrows = arrows
 
     def is_here(self) -> bool:
         return importlib.util.find_spec(self.framework) is not None
@@ -45,15 +55,58 @@ class Example:
         return self.script.removesuffix(".py")
 
 
+def chain(*layers: str) -> set[str]:
+    """Layers one after the other."""
+    return {f"{giver} > {taker}" for giver, taker in zip(layers, layers[1:])}
+
+
+#: Inside each layer of a BERT: the attention's output goes through two dense layers and around them.
+OF_LAYER = chain("attention", "intermediate", "output") | {"attention > output"}
+OF_ESTIMATOR = {
+    "bert": chain("embeddings", "encoder", "pooler"),
+    "bert/encoder": chain(*(f"layer_{number}" for number in range(4))),
+    **{f"bert/encoder/layer_{number}": OF_LAYER for number in range(4)},
+}
 EXAMPLES = [
-    Example("bert_estimator.py", "tensorflow_estimator", layers={"bert", "cls", "loss"}),
-    Example("albert_estimator.py", "tensorflow_estimator", layers={"bert", "cls", "loss"}),
+    Example(
+        "bert_estimator.py", "tensorflow_estimator", layers={"bert", "cls", "loss"}, arrows=OF_ESTIMATOR
+    ),
+    Example("albert_estimator.py", "tensorflow_estimator", layers={"bert", "cls", "loss"}, arrows={}),
     # Keras names the loss after its function, or after what compiled it.
-    Example("bert_keras.py", "tensorflow", layers={"bert", "sparse_categorical_crossentropy", "compile_loss"}),
-    Example("bert_torch.py", "torch", layers={"bert", "cls", "BertForMaskedLM"}),
-    Example("gpt_torch.py", "torch", layers={"transformer", "lm_head", "GPT2LMHeadModel"}),
-    Example("jax_mlp.py", "jax", layers={"mlp", "loss"}),
-    Example("onnx_infer.py", "onnxruntime", layers={"encoder", "embeddings"}, trains=False),
+    Example(
+        "bert_keras.py",
+        "tensorflow",
+        layers={"bert", "sparse_categorical_crossentropy", "compile_loss"},
+        arrows={"bert": chain("embeddings", *(f"layer_{number}" for number in range(4)), "transform", "predictions")},
+    ),
+    Example(
+        "bert_torch.py",
+        "torch",
+        layers={"bert", "cls", "BertForMaskedLM"},
+        arrows={
+            "bert": chain("embeddings", "encoder"),
+            "bert/encoder": chain(*(f"layer.{number}" for number in range(4))),
+            **{f"bert/encoder/layer.{number}": OF_LAYER for number in range(4)},
+        },
+    ),
+    Example("gpt_torch.py", "torch", layers={"transformer", "lm_head", "GPT2LMHeadModel"}, arrows={}),
+    Example(
+        "jax_mlp.py",
+        "jax",
+        layers={"mlp", "loss"},
+        arrows={"mlp": chain(*(f"dense_{number}" for number in range(6)))},
+    ),
+    Example(
+        "onnx_infer.py",
+        "onnxruntime",
+        layers={"encoder", "embeddings"},
+        trains=False,
+        arrows={
+            "": chain("embeddings", "encoder", "pooler"),
+            "encoder": chain(*(f"layer.{number}" for number in range(4))),
+            **{f"encoder/layer.{number}": OF_LAYER for number in range(4)},
+        },
+    ),
 ]
 
 
@@ -83,6 +136,28 @@ class Run:
     def recorded(self) -> float:
         """What it used during the steps whose operations were recorded."""
         return sum(row["measured_j"] - row["outside_trace_j"] for row in self.result["devices"])
+
+    def arrows(self, path: str) -> set[str]:
+        """The forward arrows between the layers inside of a layer, through single operations beside them."""
+        layer = self.result["tree"]
+        for name in filter(None, path.split("/")):
+            layer = next(child for child in layer["children"] if child["name"] == name)
+        layers = {child["name"] for child in layer["children"] if child["composite"]}
+        takers = collections.defaultdict(set)
+        for edge in layer["edges"]:
+            if edge["from_pass"] == edge["to_pass"] == "forward":
+                takers[edge["from"]].add(edge["to"])
+        found = set()
+        for giver in layers:
+            seen, waiting = set(), [giver]
+            while waiting:
+                for taker in takers[waiting.pop()] - seen:
+                    seen.add(taker)
+                    if taker in layers:
+                        found.add(f"{giver} > {taker}")
+                    else:
+                        waiting.append(taker)
+        return found
 
     def by_layer(self, depth: int) -> dict[str, float]:
         sums: dict[str, float] = collections.defaultdict(float)
@@ -128,6 +203,8 @@ def test_joules_go_to_the_layers_of_the_program(example: Example, tmp_path: path
         if share >= 0.95 or beside < 0.1:
             break
     assert share >= 0.95, outermost
+    for path, arrows in example.arrows.items():
+        assert run.arrows(path) == arrows, path
     passes = {op["pass"] for op in run.ops if op["energy_j"]}
     assert passes >= ({"forward", "backward", "optimizer"} if example.trains else {"forward"})
     assert "by layer" in run.output and "jouletree itself" in run.output

@@ -270,15 +270,27 @@ def test_the_callback_adds_joules_when_somebody_measures(tmp_path):
     assert "['epoch 1', 'epoch 2'] [8.0] [2.0]" in found.done.stdout
 
 
-def test_the_callback_alone_does_nothing(tmp_path):
+def test_the_callback_measures_outside_of_a_run(tmp_path):
     program = MODEL + """
+    import collections, jouletree, warnings
     from jouletree.keras import EnergyCallback
-    print(sorted(model.fit(x, y, verbose=0, callbacks=[EnergyCallback()]).history))
+    real = jouletree.begin_window, jouletree.end_window
+    jouletree.begin_window = lambda name, quiet=False: name
+    jouletree.end_window = lambda window: collections.namedtuple("Measured", "joules")(8.0)
+    print(model.fit(x, y, verbose=0, callbacks=[EnergyCallback()]).history["energy_j"])
+    # Where there is no command, training goes on without joules, and a warning says why.
+    jouletree.begin_window, jouletree.end_window = real
+    os.environ["JOULETREE_BINARY"] = "nowhere"
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        logs = model.fit(x, y, verbose=0, callbacks=[EnergyCallback()]).history
+    messages = [str(warning.message) for warning in said if "jouletree" in str(warning.message)]
+    print(sorted(logs), len(messages), "not measured" in messages[0])
     """
-    found = run(tmp_path, program, level="none")
+    found = run(tmp_path, "import os\n" + textwrap.dedent(program), level="none")
     assert found.done.returncode == 0, found.done.stderr
-    assert "['loss']" in found.done.stdout
-    assert "jouletree run" in found.done.stderr
+    assert "[8.0]" in found.done.stdout
+    assert "['loss'] 1 True" in found.done.stdout
 
 
 def test_training_gives_the_same_weights(tmp_path):

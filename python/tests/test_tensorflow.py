@@ -337,3 +337,35 @@ def test_our_trace_costs_less_than_profiler_hook(tmp_path):
     print(f"CPU ms of a step: {plain} plain, {ours} recorded ({ours / plain - 1:+.0%}), {theirs} with ProfilerHook "
           f"({theirs / plain - 1:+.0%})")
     assert ours < theirs
+
+
+LOOP = """
+    import jouletree._session, jouletree._tensorflow.profiler
+    jouletree._session._COST_SECONDS, jouletree._tensorflow.profiler._EVENT_SECONDS = BUDGET, 1.0
+    import tensorflow as tf
+    weights = tf.Variable(tf.ones([8, 8]))
+    @tf.function
+    def apply(x):
+        for _ in tf.range(50):
+            x = x @ weights
+        return x
+    @tf.function
+    def once(x):
+        return x @ weights
+    for _ in range(12):
+        apply(tf.ones([2, 8]))
+    for _ in range(12):
+        once(tf.ones([2, 8]))
+"""
+
+
+@pytest.mark.parametrize(("budget", "loop", "plain"), [(20, 3, 0), (200, 3, 12)])
+def test_a_window_has_as_many_steps_as_recording_may_cost(tmp_path, budget, loop, plain):
+    """An event costs a second here, and the whole program may cost `budget` of them: a loop of 50 matrix products has more
+    than 200, which only its first window shows; one product has at most five for each of its few nodes."""
+    found = run(tmp_path, LOOP.replace("BUDGET", str(budget)), steps="1..20")
+    assert found.done.returncode == 0, found.done.stderr
+    recorded = [row["recorded"] for row in found.steps if row["function"] == "apply"]
+    assert recorded == [True] * loop + [False] * (12 - loop)
+    assert [row["recorded"] for row in found.steps if row["function"] == "once"].count(True) == plain
+    assert "fewer steps are recorded" in found.warnings

@@ -91,6 +91,13 @@ else:
         ctypes.CDLL(None).printf(b"buffered 3\\n")
         sys.exit(3)
     os.waitpid(pid, 0)
+    # A fork of which Python does not know.
+    step()
+    sys.stdout.flush()
+    pid = ctypes.PyDLL(None).fork()
+    if pid == 0:
+        sys.exit(3)
+    wait(pid, "foreign")
 """
 
 
@@ -99,6 +106,7 @@ def test_children_end_as_they_would(tmp_path):
     lines = dict(line.split() for line in run.out.splitlines() if " " in line)
     assert lines == {
         **{name: "3" for name in ("exit", "hard", "exec", "steps", "twice", "inside", "thread", "subprocess", "buffered")},
+        "foreign": "3",
         "end": "0",
         "error": "1",
         "multiprocessing": "0",
@@ -107,6 +115,8 @@ def test_children_end_as_they_would(tmp_path):
     # The parent's steps are recorded as before, but for the one in which it forked.
     parent = next(folder for folder in run.folders if (folder / "model-1.json").is_file())
     assert (parent / "torch-2.json").is_file()
+    rows = (parent / "steps.csv").read_text().splitlines()
+    assert len(set(rows)) == len(rows), "no child writes its parent's steps again"
     # A child has its modules recorded without the profiler, which does not survive a fork.
     children = [folder for folder in run.folders if folder != parent]
     assert len(children) == 2

@@ -147,3 +147,20 @@ def test_chosen_steps_are_recorded_and_all_are_noted(tmp_path):
     assert len(roots) == 3
     for root, step in zip(sorted(roots, key=lambda event: event["start"]), chosen):
         assert int(step["start_ns"]) <= root["start"] and root["end"] <= int(step["end_ns"])
+
+
+@pytest.mark.parametrize(("budget", "recorded", "windows"), [(100, 1, 1), (700, 12, 3)])
+def test_a_window_has_as_many_steps_as_recording_may_cost(tmp_path, budget, recorded, windows):
+    """An event costs a second here, and the whole program may cost `budget` of them; a step has about 150 events."""
+    program = f"""
+    import jouletree._session, jouletree._torch.profiler
+    jouletree._session._COST_SECONDS, jouletree._torch.profiler._EVENT_SECONDS = {budget}, 1.0
+    net = Net(); optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(12):
+        optimizer.zero_grad(); net(torch.randn(4, 64)).sum().backward(); optimizer.step()
+    """
+    run = ran(tmp_path, program, steps="1..20")
+    assert [step["recorded"] for step in run.steps] == ["1"] * recorded + ["0"] * (12 - recorded)
+    assert [warning for warning in run.warnings if "fewer steps are recorded" in warning] == run.warnings
+    assert len(run.warnings) == (recorded < 12)
+    assert len(list(run.folders[0].glob("torch-*.json"))) == pytest.approx(windows, abs=windows // 2)

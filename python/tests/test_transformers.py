@@ -51,12 +51,14 @@ print(repr(trainer.state.log_history), file=sys.stderr)
 """
 
 
-@pytest.mark.parametrize("kind", ["measured", "estimated"])
-def test_the_trainer_logs_joules(tmp_path, kind):
+@pytest.mark.parametrize(("kind", "is_recorded"), [("measured", True), ("estimated", False)])
+def test_the_trainer_logs_joules(tmp_path, kind, is_recorded):
+    """Under ``jouletree run``, and outside of it, where the callback measures by itself."""
     pytest.importorskip("accelerate", reason="accelerate is not installed")
     own = "__import__('jouletree.transformers').transformers.EnergyCallback()"
     program = METER.replace("KIND", repr(kind)) + TRAINER.replace("CALLBACKS", f"[reporter, {own}]")
-    run = ran(tmp_path, program, level="module", before="")
+    variables = {} if is_recorded else {"JOULETREE_TRACES": ""}
+    run = ran(tmp_path, program, level="module", before="", variables=variables)
     seen, history = (ast.literal_eval(line) for line in run.err.strip().splitlines()[-2:])
     ending = "" if kind == "measured" else "_estimated"
     steps = [logs for logs in seen if "loss" in logs]
@@ -68,6 +70,9 @@ def test_the_trainer_logs_joules(tmp_path, kind):
     assert [logs["train_energy_j" + ending] for logs in seen if "train_runtime" in logs] == [4.0]
     assert any("energy_j_per_step" + ending in logs for logs in history)
     assert not any("eval_loss" in logs and "energy_j_per_step" + ending in logs for logs in seen)
+    if not is_recorded:
+        assert run.folders == []
+        return
     assert run.phases.count("train") == 4
     assert run.phases.count("evaluate") == 2 * 2 and run.phases[-2:] == ["predict"] * 2
     assert {"bert/encoder/layer.0/attention/self/query", "classifier"} <= {span["op"] for span in run.spans}

@@ -358,3 +358,89 @@ def test_the_package_runs_the_command(world: World) -> None:
     without = {**world.environment, "JOULETREE_BINARY": "/no/such/command"}
     done = subprocess.run(command, env=without, capture_output=True, text=True, check=False)
     assert done.returncode == 127 and "JOULETREE_BINARY" in done.stderr
+
+
+@needs_binary
+def test_a_measurement_shown_is_fetched(world):
+    result = world.run("""
+    with jouletree.window("<a> & b") as w:
+        busy(0.1)
+    tell(text=repr(w.measurement), html=w.measurement._repr_html_(), joules=w.measurement.joules)
+    """)
+    assert "not fetched" not in result["text"] and " J (estimated" in result["text"]
+    html = result["html"]
+    assert "&lt;a&gt; &amp; b" in html and "<a>" not in html
+    # A bar for each device, with the interval as a line over it.
+    assert html.count("<svg") == html.count("<path") >= 1 and "95 % interval" in html
+    assert "<script" not in html and "http" not in html
+
+
+def test_a_bar_shows_who_used_the_energy():
+    from jouletree._html import of_measurement
+    from jouletree._measurement import Measurement
+
+    row = {"device": "host/cpu:0", "kind": "measured", "energy_j": 10.0, "low_j": 9.0, "high_j": 12.0, "ours_j": 4.0}
+    row |= {"others_j": 3.0, "idle_j": 2.0, "unknown_j": 1.0, "coverage": 1.0}
+    html = of_measurement(Measurement("w", 0, 10**9, lambda: {"devices": [row], "complete": True}))
+    widths = [float(width) for width in re.findall(r'<rect x="[^"]*" width="([^"]*)"', html)]
+    assert widths == pytest.approx([128.0, 32.0, 96.0, 64.0])
+    # 4 J are 3.6 J or more, and with what is unknown 6 J or less.
+    assert "M115.2 7.0H192.0" in html
+
+
+def test_a_measurement_whose_recorder_has_gone_is_shown():
+    from jouletree._measurement import Measurement
+
+    lost = Measurement("w", 0, 10**9, lambda: None)
+    assert "unknown, not complete" in repr(lost) and "unknown, not complete" in lost._repr_html_()
+
+
+@needs_binary
+def test_a_run_folder_comes_as_frames(world):
+    sample = PACKAGE.parent / "examples" / "sample"
+    run = world.folder / "accounted"
+    command = [BINARY, "account", sample / "timeline-5.json.gz", "--power", sample / "power.csv", "-o", run]
+    subprocess.run(command, check=True, capture_output=True, env=world.environment)
+    result = world.run(f"""
+    sys.modules["pandas"] = None  # lists of dictionaries, whether it is installed or not
+    run = jouletree.load({str(run)!r})
+    layers, ops = run.layers(), run.ops()
+    try:
+        power = run.power()
+    except ImportError as error:
+        power = str(error)
+    wrong = []
+    for folder in ("nowhere", {str(world.folder)!r}):
+        try:
+            jouletree.load(folder)
+        except (FileNotFoundError, ValueError) as error:
+            wrong.append(type(error).__name__)
+    tell(layers=layers, ops=ops, power=power, wrong=wrong, text=repr(run))
+    """)
+    whole, layers = result["layers"][0], {row["path"]: row for row in result["layers"]}
+    assert whole["depth"] == 0 and layers["bert/encoder"]["depth"] == 2
+    assert sum(row["energy_j"] for row in result["ops"]) == pytest.approx(whole["energy_j"])
+    assert sum(whole[f"{name}_j"] for name in ("forward", "backward", "optimizer")) == pytest.approx(whole["energy_j"])
+    assert result["wrong"] == ["FileNotFoundError", "ValueError"]
+    if isinstance(result["power"], str):
+        assert "pip install pyarrow" in result["power"]
+    else:
+        assert all(row["watts"] > 0 and row["end_ns"] > row["start_ns"] for row in result["power"])
+
+
+def test_energy_of_the_tree_and_of_the_device_are_apart():
+    from jouletree._runs import _stretches
+
+    def rows(domain, **scope):
+        row = {"device": "host/cpu:0", "domain": domain, "kind": "measured", "flags": 0, **scope}
+        joules = 4.0 if domain or scope.get("scope") == "tree" else 10.0
+        return [{**row, "t_ns": 0, "joules": 0.0}, {**row, "t_ns": 10**9, "joules": joules}]
+
+    def found(device, tree):
+        mixed = [row for pair in zip(device, tree) for row in pair]
+        return [(row["domain"], row["scope"], row["watts"]) for row in _stretches(mixed)]
+
+    wanted = [(None, "device", 10.0), (None, "tree", 4.0)]
+    assert found(rows(None, scope="device"), rows(None, scope="tree")) == wanted
+    # Format version 1.
+    assert found(rows(None), rows("ours")) == wanted

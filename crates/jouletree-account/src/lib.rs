@@ -41,7 +41,7 @@ mod summarize;
 mod tef;
 mod tree;
 
-pub use flow::{Arrow, TensorEdge, tensor_edges};
+pub use flow::{Arrow, TensorEdge, is_earlier, numbered, tensor_edges};
 pub use labels::{Labels, label, named};
 pub use paths::components;
 pub use shares::Shares;

@@ -88,7 +88,7 @@ impl Folding {
     }
 }
 
-/// Entries with marks that tell those of one path and pass apart. They differ in type or gradient, or in device alone.
+/// Entries with marks that distinguish those of one path and pass. They differ in type or gradient, or in device alone.
 fn marked(mut entries: Vec<TefEntry>) -> Vec<TefEntry> {
     let mut groups: FxHashMap<(&str, Pass), Vec<usize>> = FxHashMap::default();
     for (place, entry) in entries.iter().enumerate() {

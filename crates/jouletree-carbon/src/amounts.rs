@@ -1,5 +1,7 @@
 //! Amounts as people read them: three digits and a unit of the right size.
 
+use jouletree_model::{Grams, KilowattHours};
+
 /// Units from the smallest to the largest, each with what it is of the one that amounts are in.
 type Units = [(f64, &'static str)];
 
@@ -9,13 +11,13 @@ const KILOWATT_HOURS: [(f64, &str); 5] = [(1e-9, "µWh"), (1e-6, "mWh"), (1e-3, 
 pub const LITRES: [(f64, &str); 3] = [(1e-6, "µL"), (1e-3, "mL"), (1.0, "L")];
 
 /// `1.23 g`.
-pub fn grams(grams: f64) -> String {
-    amount(grams, &GRAMS)
+pub fn grams(grams: Grams) -> String {
+    amount(grams.0, &GRAMS)
 }
 
 /// `4.56 kWh`.
-pub fn kilowatt_hours(kilowatt_hours: f64) -> String {
-    amount(kilowatt_hours, &KILOWATT_HOURS)
+pub fn kilowatt_hours(energy: KilowattHours) -> String {
+    amount(energy.0, &KILOWATT_HOURS)
 }
 
 /// `7.89 L`.
@@ -54,12 +56,12 @@ mod tests {
 
     #[test]
     fn three_digits_and_a_unit() {
-        assert_eq!(grams(1234.5), "1.23 kg");
-        assert_eq!(grams(0.00175), "1.75 mg");
-        assert_eq!(grams(0.0), "0 g");
-        assert_eq!(grams(1e-9), "0.00100 µg");
-        assert_eq!(kilowatt_hours(0.25), "250 Wh");
-        assert_eq!(kilowatt_hours(12345.0), "12.3 MWh");
+        assert_eq!(grams(Grams(1234.5)), "1.23 kg");
+        assert_eq!(grams(Grams(0.00175)), "1.75 mg");
+        assert_eq!(grams(Grams(0.0)), "0 g");
+        assert_eq!(grams(Grams(1e-9)), "0.00100 µg");
+        assert_eq!(kilowatt_hours(KilowattHours(0.25)), "250 Wh");
+        assert_eq!(kilowatt_hours(KilowattHours(12345.0)), "12.3 MWh");
         assert_eq!(significant(123456.0), "123456");
     }
 }

@@ -1,5 +1,7 @@
 //! Which carbon intensity holds: the first of a chain that is known, from the user's own value to `unknown`.
 
+use jouletree_model::GramsPerKwh;
+
 use crate::tables::{Country, GOOGLE_SOURCE, GOOGLE_YEAR, Grid, WORLD_AVERAGE};
 use crate::{Intensity, Location, Origin};
 
@@ -7,7 +9,7 @@ use crate::{Intensity, Location, Origin};
 #[derive(Debug, Clone, Default)]
 pub struct Known {
     /// A value of the user, which wins.
-    pub given: Option<f64>,
+    pub given: Option<GramsPerKwh>,
     /// What a service says that it is now.
     pub live: Option<Intensity>,
     /// Whether the mean of the world may be used for an unknown location.
@@ -30,8 +32,8 @@ pub fn intensity(known: &Known, place: &Location) -> Option<Intensity> {
 /// Of a region of a cloud: the provider's own figure, else that of the grid of its location. AWS and Azure publish none.
 fn of_cloud(place: &Location) -> Option<Intensity> {
     let region = place.cloud?.region?;
-    let own = region.google.map(|g_per_kwh| Intensity {
-        g_per_kwh,
+    let own = region.google.map(|value| Intensity {
+        value,
         zone: region.zone(),
         year: Some(GOOGLE_YEAR),
         source: format!("{GOOGLE_SOURCE}, by way of CodeCarbon 3.3.2"),
@@ -52,7 +54,7 @@ fn in_cloud(zone: &str, region: &str) -> String {
 
 fn of_grid(grid: &Grid) -> Intensity {
     Intensity {
-        g_per_kwh: grid.g_per_kwh,
+        value: grid.intensity,
         zone: grid.code.clone(),
         year: Some(grid.year),
         source: grid.source().to_owned(),
@@ -63,8 +65,8 @@ fn of_grid(grid: &Grid) -> Intensity {
 
 /// What was published for a country. A zero is a hole in the table: no electricity is made from nothing.
 fn published(country: &Country) -> Option<Intensity> {
-    (country.g_per_kwh > 0.0).then(|| Intensity {
-        g_per_kwh: country.g_per_kwh,
+    (country.intensity.0 > 0.0).then(|| Intensity {
+        value: country.intensity,
         zone: country.iso3.clone(),
         year: Some(country.year),
         source: crate::tables::COUNTRY_SOURCE.to_owned(),
@@ -76,7 +78,7 @@ fn published(country: &Country) -> Option<Intensity> {
 /// From what a country makes its electricity.
 pub fn of_mix(country: &Country) -> Option<Intensity> {
     Some(Intensity {
-        g_per_kwh: country.mix().intensity()?,
+        value: country.mix().intensity()?,
         zone: country.iso3.clone(),
         year: Some(country.year),
         source: format!("sources of electricity by {}, each with its factor", crate::tables::COUNTRY_SOURCE),
@@ -87,7 +89,7 @@ pub fn of_mix(country: &Country) -> Option<Intensity> {
 
 fn world_average() -> Intensity {
     Intensity {
-        g_per_kwh: WORLD_AVERAGE,
+        value: WORLD_AVERAGE,
         zone: "world".to_owned(),
         year: Some(2019),
         source: "IEA, mean of the world".to_owned(),

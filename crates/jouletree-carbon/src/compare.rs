@@ -1,6 +1,6 @@
 //! The same energy in other regions of clouds, and what others have published about one of them.
 
-use jouletree_model::Joules;
+use jouletree_model::{GramsPerKwh, Joules};
 
 use crate::tables::{CloudRegion, GOOGLE_SOURCE, Providers};
 use crate::{Cloud, Facility, Impact, Intensity, Location, PlaceError, chain};
@@ -24,7 +24,7 @@ pub struct Published {
     /// Of which year, or of which edition of the table where that has none.
     pub year: &'static str,
     /// Grams of CO2 equivalent per kilowatt-hour.
-    pub g_per_kwh: f64,
+    pub intensity: GramsPerKwh,
 }
 
 /// Every provider.
@@ -59,7 +59,7 @@ pub fn alternatives(providers: &[&'static str], it_energy: Joules, facility: Fac
         Alternative { region, intensity, impact }
     };
     let mut found: Vec<Alternative> = regions.map(alternative).collect();
-    let grams = |one: &Alternative| one.intensity.as_ref().map_or(f64::INFINITY, |found| found.g_per_kwh);
+    let grams = |one: &Alternative| one.intensity.as_ref().map_or(f64::INFINITY, |found| found.value.0);
     found.sort_by(|one, other| grams(one).total_cmp(&grams(other)));
     found
 }
@@ -73,12 +73,14 @@ pub fn published(region: &CloudRegion) -> Vec<Published> {
     ];
     tables
         .into_iter()
-        .filter_map(|(source, year, g_per_kwh)| Some(Published { source, year, g_per_kwh: g_per_kwh? }))
+        .filter_map(|(source, year, intensity)| Some(Published { source, year, intensity: intensity? }))
         .collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use jouletree_model::Grams;
+
     use super::*;
 
     #[test]
@@ -86,10 +88,11 @@ mod tests {
         let found =
             alternatives(&["aws", "gcp"], Joules(Joules::PER_KILOWATT_HOUR), Facility { pue: 2.0, wue: 0.0 });
         assert_eq!(found.len(), CloudRegion::of("aws").count() + CloudRegion::of("gcp").count());
-        let grams: Vec<f64> = found.iter().map(|one| one.impact.carbon_g.unwrap_or(f64::INFINITY)).collect();
+        let grams: Vec<f64> =
+            found.iter().map(|one| one.impact.carbon.map_or(f64::INFINITY, |grams| grams.0)).collect();
         assert!(grams.is_sorted(), "{grams:?}");
         let belgium = found.iter().find(|one| one.region.region == "europe-west1");
-        assert_eq!(belgium.and_then(|one| one.impact.carbon_g), Some(2.0 * 122.0));
+        assert_eq!(belgium.and_then(|one| one.impact.carbon), Some(Grams(2.0 * 122.0)));
     }
 
     #[test]
@@ -105,6 +108,6 @@ mod tests {
     fn tables_that_differ_are_all_told() {
         let taiwan = CloudRegion::find("gcp", "asia-east1").map(published).unwrap_or_default();
         assert_eq!(taiwan.len(), 3, "{taiwan:?}");
-        assert!(taiwan.iter().any(|one| one.g_per_kwh != taiwan[0].g_per_kwh));
+        assert!(taiwan.iter().any(|one| one.intensity != taiwan[0].intensity));
     }
 }

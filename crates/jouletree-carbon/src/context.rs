@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use jouletree_model::{Grams, GramsPerKwh};
+
 use crate::electricity_maps::ElectricityMaps;
 use crate::settings::{Key, Layer, Settings, SettingsError};
 use crate::tables::{Providers, server};
@@ -29,8 +31,8 @@ pub struct Context {
 /// How the making of a machine is counted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EmbodiedWanted {
-    /// Kilograms of all of it; none when they are counted from its parts.
-    pub total_kg: Option<f64>,
+    /// All of it; none when they are counted from its parts.
+    pub total: Option<Grams>,
     /// How long it lasts.
     pub life_years: f64,
     /// The part in use.
@@ -40,8 +42,8 @@ pub struct EmbodiedWanted {
 impl EmbodiedWanted {
     /// Counts it, with what its parts come to.
     pub fn with(self, of_parts: Embodied) -> Embodied {
-        let total_kg = self.total_kg.unwrap_or(of_parts.total_kg);
-        Embodied { total_kg, life_years: self.life_years, share: self.share }
+        let total = self.total.unwrap_or(of_parts.total);
+        Embodied { total, life_years: self.life_years, share: self.share }
     }
 }
 
@@ -75,7 +77,7 @@ impl Context {
                 .ok(),
         };
         let known = chain::Known {
-            given: settings.number(Key::Intensity)?,
+            given: settings.number(Key::Intensity)?.map(GramsPerKwh),
             live,
             world_average: settings.flag(Key::AllowWorldAverage)?,
         };
@@ -173,11 +175,11 @@ fn embodied(settings: &Settings) -> Result<Option<EmbodiedWanted>, SettingsError
         Some((provider, instance)) => server(Providers::find(provider)?, instance).map(Some),
         None => text.parse::<f64>().ok().filter(|kg| kg.is_finite() && *kg >= 0.0).map(Some),
     };
-    let Some(total_kg) = settings.parsed(Key::EmbodiedKg, wanted, kilograms)? else { return Ok(None) };
+    let Some(kilograms) = settings.parsed(Key::EmbodiedKg, wanted, kilograms)? else { return Ok(None) };
     let positive = |text: &str| text.parse::<f64>().ok().filter(|years| *years > 0.0 && years.is_finite());
     let part = |text: &str| text.parse::<f64>().ok().filter(|part| (0.0..=1.0).contains(part));
     Ok(Some(EmbodiedWanted {
-        total_kg,
+        total: kilograms.map(|kilograms| Grams(kilograms * 1e3)),
         life_years: settings
             .parsed(Key::LifeYears, "a number of years", positive)?
             .unwrap_or(Embodied::LIFE_YEARS),

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jouletree_host::whole;
+use jouletree_model::GramsPerKwh;
 use serde::{Deserialize, Serialize};
 
 use crate::{Intensity, Location, Origin};
@@ -122,7 +123,7 @@ impl ElectricityMaps {
         let factors = answer.emission_factor_type.as_deref().unwrap_or("lifecycle");
         let note = answer.is_estimated.unwrap_or(false).then(|| "estimated by the service".to_owned());
         Ok(Intensity {
-            g_per_kwh: answer.carbon_intensity,
+            value: GramsPerKwh(answer.carbon_intensity),
             zone: zone.to_owned(),
             year,
             source: format!("Electricity Maps, {factors}, {at}"),

@@ -1,5 +1,6 @@
 //! Grams of CO2 as things people know. Trackers use different factors; ours are named, and so are theirs.
 
+use jouletree_model::Grams;
 use serde::Serialize;
 
 /// By which factors.
@@ -44,7 +45,7 @@ pub struct Equivalents {
 
 impl Equivalents {
     /// Of so many grams.
-    pub fn of(grams: f64, factors: Factors) -> Equivalents {
+    pub fn of(Grams(grams): Grams, factors: Factors) -> Equivalents {
         Equivalents {
             car_km: grams / factors.car_g_per_km,
             tv_hours: grams / factors.tv_g_per_hour,

@@ -100,7 +100,7 @@ mod tests {
     /// The calculator's own example: 100 hours of one A100 PCIe, 250 W, is 25 kWh.
     #[test]
     fn watts_times_hours() {
-        let energy = |found: Result<Hardware, HardwareError>| found.map(|found| found.energy().kilowatt_hours());
+        let energy = |found: Result<Hardware, HardwareError>| found.map(|found| found.energy().kilowatt_hours().0);
         assert_eq!(energy(hardware(250.0, 1, 1.0, 100.0)), Ok(25.0));
         assert_eq!(energy(hardware(250.0, 8, 0.5, 100.0)), Ok(100.0));
         let with_processor = Hardware::new(Watts(250.0), 2, 0.5, Watts(50.0), 10.0);

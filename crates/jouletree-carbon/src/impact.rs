@@ -1,6 +1,6 @@
 //! The impact of an energy: the data centre around it, grams, litres. The computers' own energy is always kept apart.
 
-use jouletree_model::Joules;
+use jouletree_model::{Grams, Joules};
 
 use crate::Intensity;
 
@@ -49,8 +49,8 @@ pub struct Impact {
     pub it_energy: Joules,
     /// What the data centre used for it.
     pub energy: Joules,
-    /// Grams of CO2 equivalent; none where the intensity is not known.
-    pub carbon_g: Option<f64>,
+    /// CO2 equivalent; none where the intensity is not known.
+    pub carbon: Option<Grams>,
     /// Litres of water.
     pub water_l: f64,
 }
@@ -63,8 +63,8 @@ impl Impact {
         Impact {
             it_energy,
             energy,
-            carbon_g: intensity.map(|intensity| intensity.grams(kilowatt_hours)),
-            water_l: facility.wue * kilowatt_hours,
+            carbon: intensity.map(|intensity| intensity.grams(kilowatt_hours)),
+            water_l: facility.wue * kilowatt_hours.0,
         }
     }
 }

@@ -2,13 +2,15 @@
 
 use std::fmt;
 
+use jouletree_model::{Grams, GramsPerKwh, KilowattHours};
 use serde::{Deserialize, Serialize};
 
 /// The CO2 equivalent of a kilowatt-hour, with its source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Intensity {
     /// Grams of CO2 equivalent per kilowatt-hour.
-    pub g_per_kwh: f64,
+    #[serde(rename = "g_per_kwh")]
+    pub value: GramsPerKwh,
     /// The grid or place it is of: `ITA`, `US-CA`, `gcp/europe-west1`; empty for a value that the user gave.
     pub zone: String,
     /// The year that it is of, where its origin has one; of a live value, the time.
@@ -60,21 +62,21 @@ impl fmt::Display for Origin {
 
 impl Intensity {
     /// One that the user gave.
-    pub fn given(g_per_kwh: f64) -> Intensity {
+    pub fn given(value: GramsPerKwh) -> Intensity {
         let source = "given by the user".to_owned();
-        Intensity { g_per_kwh, zone: String::new(), year: None, source, origin: Origin::Given, note: None }
+        Intensity { value, zone: String::new(), year: None, source, origin: Origin::Given, note: None }
     }
 
     /// Grams for so many kilowatt-hours.
-    pub fn grams(&self, kilowatt_hours: f64) -> f64 {
-        self.g_per_kwh * kilowatt_hours
+    pub fn grams(&self, energy: KilowattHours) -> Grams {
+        self.value * energy
     }
 }
 
 impl fmt::Display for Intensity {
     /// `331 g/kWh (ITA 2023, Our World in Data / Ember)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} g/kWh (", rounded(self.g_per_kwh))?;
+        write!(f, "{} g/kWh (", rounded(self.value.0))?;
         if !self.zone.is_empty() {
             write!(f, "{}", self.zone)?;
             if let Some(year) = self.year {

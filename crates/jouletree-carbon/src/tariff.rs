@@ -55,7 +55,7 @@ impl Tariff {
         while begin < until {
             let (price, end) = self.until_change(begin, zone);
             let end = end.min(until).max(Nanos(begin.0.saturating_add(1)));
-            cost += energy(begin, end).kilowatt_hours() * price;
+            cost += energy(begin, end).kilowatt_hours().0 * price;
             begin = end;
         }
         cost
@@ -67,7 +67,7 @@ impl Tariff {
         let ends = starts.clone().skip(1).chain(starts.clone().take(1).map(|first| first + MINUTES_OF_DAY));
         let minutes = starts.zip(ends).map(|(start, end)| f64::from(end - start));
         let price: f64 = self.steps.iter().zip(minutes).map(|(step, minutes)| step.1 * minutes).sum();
-        energy.kilowatt_hours() * price / f64::from(MINUTES_OF_DAY)
+        energy.kilowatt_hours().0 * price / f64::from(MINUTES_OF_DAY)
     }
 
     /// Whether it is the same at all hours.

@@ -13,7 +13,7 @@ const PREFIX: &str = "codecarbon";
 /// All of them of which something is known.
 pub fn families(snapshot: &Snapshot) -> Vec<Family> {
     let duration = snapshot.duration.as_secs_f64();
-    let kilowatt_hours = |energy: Joules| energy.kilowatt_hours();
+    let kilowatt_hours = |energy: Joules| energy.kilowatt_hours().0;
     let energy_of = |class| snapshot.energy_of(class).map(kilowatt_hours);
     let power_of = |class| {
         let powers = snapshot.of(class).map(|total| total.power.map(|power| power.0));
@@ -22,7 +22,7 @@ pub fn families(snapshot: &Snapshot) -> Vec<Family> {
     };
     let consumed = snapshot.inner_devices().map(|total| total.energy).reduce(|one, other| one + other);
     let emissions = snapshot.intensity.as_ref().zip(consumed);
-    let emissions = emissions.map(|(intensity, consumed)| intensity.value.grams(consumed) * 1e-3);
+    let emissions = emissions.map(|(intensity, consumed)| intensity.value.grams(consumed).0 * 1e-3);
     let rate = emissions.filter(|_| duration > 0.0).map(|emissions| emissions / duration);
     [
         ("duration", "The time since counting began (s)", Some(duration)),

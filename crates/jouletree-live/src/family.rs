@@ -100,11 +100,16 @@ pub fn families(snapshot: &Snapshot, aliases: Option<Aliases>) -> Vec<Family> {
     families
 }
 
+/// The first clause of what a meter says of itself: a label is no place for a sentence.
+fn brief(source: &str) -> &str {
+    source.split(", ").next().unwrap_or(source)
+}
+
 fn energy(snapshot: &Snapshot) -> Family {
     let point = |total: &DeviceTotal| {
         let mut labels = of_class(total);
         labels.push(("kind", total.kind.to_string()));
-        labels.push(("source", total.source.clone()));
+        labels.push(("source", brief(&total.source).to_owned()));
         Point { labels, value: total.energy.0 }
     };
     counter(
@@ -161,7 +166,7 @@ fn gap(snapshot: &Snapshot) -> Family {
 fn carbon(snapshot: &Snapshot) -> Vec<Family> {
     let Some(intensity) = &snapshot.intensity else { return Vec::new() };
     let point =
-        |total: &DeviceTotal| Point { labels: of_class(total), value: intensity.value.grams(total.energy) };
+        |total: &DeviceTotal| Point { labels: of_class(total), value: intensity.value.grams(total.energy).0 };
     let carbon = counter(
         "carbon",
         "The carbon dioxide equivalent of the energy of a device",

@@ -283,6 +283,15 @@ fn a_daemon_is_closed_unless_that_is_meant() {
     assert!(open("0.0.0.0:0", true).is_ok() && open(":0", false).is_ok());
 }
 
+#[test]
+fn a_label_is_no_sentence() {
+    let mut snapshot = snapshot();
+    snapshot.devices[0].source =
+        "share of a machine's power at the plug, by what servers draw, on a host".to_owned();
+    let page = exposition(families(&snapshot, None), Exposition::OpenMetrics).unwrap();
+    assert!(page.contains("source=\"share of a machine's power at the plug\"}"), "{page}");
+}
+
 proptest! {
     /// The parts of every device make its counter, as they are written.
     #[test]

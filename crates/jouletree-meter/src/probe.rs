@@ -140,7 +140,7 @@ fn burn(time: Nanos) {
 mod tests {
     use std::io;
 
-    use jouletree_model::{Device, DeviceClass, Kind};
+    use jouletree_model::{Device, DeviceClass, Kind, Microjoules, Watts};
 
     use super::*;
     use jouletree_model::sampling::SensorInfo;
@@ -174,9 +174,9 @@ mod tests {
             source: "a test".into(),
             kind: Kind::Measured,
             range: None,
-            step: 1.0,
+            step: Microjoules(1.0),
             period,
-            most_watts: 100.0,
+            most: Watts(100.0),
             is_slow: false,
             quality: jouletree_model::sampling::Quality::default(),
         };

@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::time::Instant;
 
 use jouletree_model::sampling::Quality;
-use jouletree_model::{Device, DeviceClass, Kind};
+use jouletree_model::{Device, DeviceClass, Kind, Microjoules, Watts};
 use punctual::punctually;
 
 use super::*;
@@ -50,9 +50,9 @@ fn scripted() -> (Arc<Orders>, Box<Scripted>) {
         source: "a script".to_owned(),
         kind: Kind::Measured,
         range: None,
-        step: 1.0,
+        step: Microjoules(1.0),
         period: Nanos(16_000_000),
-        most_watts: 1e3,
+        most: Watts(1e3),
         is_slow: true,
         quality: Quality::default(),
     };

@@ -56,5 +56,5 @@ pub use time_base::{BaseOrigin, Marker, TimeBase};
 pub use timeline::{Part, PartKind, Stretch, Timeline};
 pub use trace::{ReadCount, Trace, TraceSource};
 pub use uncertainty::{WithError, standard_error_of_same, standard_error_of_sum};
-pub use units::{GramsPerKwh, Joules, Nanos, TimeRange, Watts};
+pub use units::{Grams, GramsPerKwh, Joules, KilowattHours, Microjoules, Nanos, TimeRange, Watts};
 pub use warning::Warning;

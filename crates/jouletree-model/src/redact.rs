@@ -88,6 +88,8 @@ fn without_named(text: &str) -> String {
 /// blanks around, or blanks alone after an option.
 fn separator(after: &str, is_option: bool) -> Option<usize> {
     let rest = after.strip_prefix(['"', '\'']).unwrap_or(after);
+    // `os.environ["TOKEN"] = value`
+    let rest = if rest.len() < after.len() { rest.strip_prefix(']').unwrap_or(rest) } else { rest };
     let blanks = |text: &str| text.len() - text.trim_start_matches([' ', '\t']).len();
     let before = after.len() - rest.len() + blanks(rest);
     let sign = after[before..].chars().next()?;

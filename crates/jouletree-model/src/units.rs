@@ -11,10 +11,25 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Joules(pub f64);
 
+/// An amount of energy in the unit of counters.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Microjoules(pub f64);
+
 /// A rate of energy.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Watts(pub f64);
+
+/// An amount of energy as electricity is sold and carbon is counted.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct KilowattHours(pub f64);
+
+/// A mass of CO2 equivalent.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Grams(pub f64);
 
 /// Grams of CO2 equivalent per kilowatt-hour of electricity.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
@@ -23,8 +38,8 @@ pub struct GramsPerKwh(pub f64);
 
 impl GramsPerKwh {
     /// Grams for an energy.
-    pub fn grams(self, energy: Joules) -> f64 {
-        self.0 * energy.kilowatt_hours()
+    pub fn grams(self, energy: Joules) -> Grams {
+        self * energy.kilowatt_hours()
     }
 
     /// Grams per joule.
@@ -56,8 +71,8 @@ impl Joules {
     pub const PER_KILOWATT_HOUR: f64 = 3.6e6;
 
     /// This energy in kilowatt-hours.
-    pub fn kilowatt_hours(self) -> f64 {
-        self.0 / Joules::PER_KILOWATT_HOUR
+    pub fn kilowatt_hours(self) -> KilowattHours {
+        KilowattHours(self.0 / Joules::PER_KILOWATT_HOUR)
     }
 }
 
@@ -151,6 +166,27 @@ impl Sum for Joules {
     }
 }
 
+impl Sum for Grams {
+    fn sum<I: Iterator<Item = Grams>>(values: I) -> Grams {
+        Grams(values.map(|grams| grams.0).sum())
+    }
+}
+
+impl Sum for KilowattHours {
+    fn sum<I: Iterator<Item = KilowattHours>>(values: I) -> KilowattHours {
+        KilowattHours(values.map(|energy| energy.0).sum())
+    }
+}
+
+/// Carbon intensity times energy is carbon.
+impl Mul<KilowattHours> for GramsPerKwh {
+    type Output = Grams;
+    #[inline]
+    fn mul(self, energy: KilowattHours) -> Grams {
+        Grams(self.0 * energy.0)
+    }
+}
+
 /// Energy over time is power.
 impl Div<Nanos> for Joules {
     type Output = Watts;
@@ -227,6 +263,14 @@ mod tests {
     fn energy_power_and_time_convert_into_each_other() {
         assert_eq!(Watts(50.0) * Nanos(4_000_000), Joules(0.2));
         assert_eq!(Joules(0.2) / Nanos(4_000_000), Watts(50.0));
+    }
+
+    #[test]
+    fn intensity_times_energy_is_carbon() {
+        assert_eq!(Joules(7.2e6).kilowatt_hours(), KilowattHours(2.0));
+        assert_eq!(GramsPerKwh(331.0).grams(Joules(7.2e6)), Grams(662.0));
+        let sum: Grams = [Grams(1.0), Grams(2.5)].into_iter().sum();
+        assert_eq!(serde_json::to_value(sum).unwrap(), 3.5);
     }
 
     #[test]

@@ -7,13 +7,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use dagre::graph::{Graph, GraphOptions};
 use dagre::{EdgeLabel, LayoutOptions, NodeLabel, layout};
-use jouletree_account::{Arrow, EnergyTree};
+use jouletree_account::{Arrow, EnergyTree, is_earlier, numbered};
 use jouletree_model::{Pass, guarded};
 
 /// The size of a box.
 pub const BOX: (f64, f64) = (168.0, 58.0);
 /// So many parts have a box of their own, the largest; the others share one.
 const MOST_BOXES: usize = 48;
+/// Parts with less than this share of their layer share a box.
+const LEAST_SHARE: f64 = 0.01;
 
 /// How large things are.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -55,7 +57,7 @@ pub struct DiagramBox {
 }
 
 /// The content of a box.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BoxContent {
     /// A child of the layer, by its index.
     Child(usize),
@@ -83,7 +85,7 @@ pub struct Route {
 pub struct Heads(pub u8);
 
 /// One way in which data flows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Flow {
     /// Between operations of the forward pass.
     Forward = 0,
@@ -134,8 +136,7 @@ impl Diagram {
         if layer.children.is_empty() {
             return None;
         }
-        let most = measures.most_boxes.max(1);
-        let shown = if layer.children.len() > most { most - 1 } else { layer.children.len() };
+        let shown = shown(layer, measures.most_boxes.max(1));
         let mut parts: Vec<BoxContent> = (0..shown).map(BoxContent::Child).collect();
         let others = (shown < layer.children.len()).then_some(BoxContent::Others(shown));
         parts.extend(others);
@@ -155,29 +156,59 @@ impl Diagram {
             Default::default()
         });
         let alone = places.iter_mut().zip(is_joined).filter(|(_, is_joined)| !is_joined).map(|(place, _)| place);
-        in_rows(alone.collect(), &mut size, measures);
+        let mut alone: Vec<&mut DiagramBox> = alone.collect();
+        by_number(&mut alone, layer);
+        in_rows(alone, &mut size, measures);
         Some(Diagram { size, places, routes })
     }
+}
+
+/// How many parts, the largest, have a box of their own. One box for a single small part would say less than its name.
+fn shown(layer: &EnergyTree, most: usize) -> usize {
+    let all = layer.children.len();
+    let least = layer.energy.0 * LEAST_SHARE;
+    let large = layer.children.iter().take_while(|child| child.energy.0 >= least).count();
+    let shown = if least > 0.0 && large > 0 && large + 1 < all { large } else { all };
+    if shown == all && all <= most { all } else { shown.min(most - 1) }
+}
+
+/// Puts boxes without data flow whose names differ only in a number into the order of their numbers.
+fn by_number(alone: &mut [&mut DiagramBox], layer: &EnergyTree) {
+    let name = |place: &DiagramBox| match place.part {
+        BoxContent::Child(child) => layer.children.get(child).map(|child| child.name.as_str()),
+        BoxContent::Own | BoxContent::Others(_) => None,
+    };
+    let mut firsts: HashMap<&str, usize> = HashMap::new();
+    let keys: HashMap<BoxContent, (usize, u64)> = (alone.iter().enumerate())
+        .map(|(at, place)| match name(place).and_then(numbered) {
+            Some((stem, number)) => (place.part, (*firsts.entry(stem).or_insert(at), number)),
+            None => (place.part, (at, 0)),
+        })
+        .collect();
+    alone.sort_by_key(|place| keys.get(&place.part).copied());
 }
 
 /// The data flow between boxes, each pair once, in the direction in which it is drawn: downwards with the forward pass.
 ///
 /// There are no cycles: where data flows in a circle, the least of it is drawn upwards.
 fn flows(layer: &EnergyTree, shown: usize) -> BTreeMap<(usize, usize), Heads> {
-    // Those that share a box are one.
-    let numbers: HashMap<&str, usize> = layer
-        .children
-        .iter()
-        .enumerate()
-        .map(|(number, child)| (child.name.as_str(), number.min(shown)))
-        .collect();
+    let numbers: HashMap<&str, usize> =
+        layer.children.iter().enumerate().map(|(number, child)| (child.name.as_str(), number)).collect();
+    let ends = |arrow: &Arrow| Some((*numbers.get(arrow.from.as_str())?, *numbers.get(arrow.to.as_str())?));
+    let arrows: Vec<((usize, usize), &Arrow)> =
+        layer.edges.iter().filter_map(|arrow| Some((ends(arrow)?, arrow))).collect();
     let mut pairs: BTreeMap<(usize, usize), Pair> = BTreeMap::new();
-    for arrow in &layer.edges {
-        let (Some(from), Some(to)) = (numbers.get(arrow.from.as_str()), numbers.get(arrow.to.as_str())) else {
-            continue;
-        };
+    let mut add = |from: usize, to: usize, arrow: &Arrow| {
         if from != to {
-            pairs.entry((*from.min(to), *from.max(to))).or_default().add(arrow, from > to);
+            pairs.entry((from.min(to), from.max(to))).or_default().add(arrow, from > to);
+        }
+    };
+    let mut through = Through::new(&arrows, shown);
+    for ((from, to), arrow) in arrows.iter().filter(|((from, _), _)| *from < shown) {
+        if *to < shown {
+            add(*from, *to, arrow);
+        } else {
+            through.to(*to, Flow::of(arrow)).iter().for_each(|to| add(*from, *to, arrow));
         }
     }
     let order = |from: usize, to: usize| -> Option<bool> {
@@ -205,17 +236,41 @@ fn flows(layer: &EnergyTree, shown: usize) -> BTreeMap<(usize, usize), Heads> {
     flows
 }
 
-/// Whether one of two siblings that differ in their number comes before the other: they run in this order, whatever constants a
-/// framework lets them share.
-pub(crate) fn is_earlier(name: &str, other: &str) -> Option<bool> {
-    let ((stem, number), (same, another)) = (numbered(name)?, numbered(other)?);
-    (stem == same && number != another).then_some(number < another)
+/// Parts that share a box are no part of the flow: what goes through them goes from box to box.
+struct Through {
+    /// Where data of a pass goes from a part without a box of its own.
+    next: HashMap<(usize, Flow), Vec<usize>>,
+    shown: usize,
+    known: HashMap<(usize, Flow), Vec<usize>>,
 }
 
-/// A name that ends with a number, in two.
-fn numbered(name: &str) -> Option<(&str, u64)> {
-    let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
-    Some((stem, name.get(stem.len()..)?.parse().ok()?))
+impl Through {
+    fn new(arrows: &[((usize, usize), &Arrow)], shown: usize) -> Through {
+        let mut next: HashMap<(usize, Flow), Vec<usize>> = HashMap::new();
+        for ((from, to), arrow) in arrows.iter().filter(|((from, _), _)| *from >= shown) {
+            let flow = Flow::of(arrow);
+            if flow != Flow::Between {
+                next.entry((*from, flow)).or_default().push(*to);
+            }
+        }
+        Through { next, shown, known: HashMap::new() }
+    }
+
+    /// The boxes that data reaches from such a part.
+    fn to(&mut self, part: usize, flow: Flow) -> &[usize] {
+        let Through { next, shown, known } = self;
+        known.entry((part, flow)).or_insert_with(|| {
+            let mut seen = HashSet::from([part]);
+            let mut waiting = vec![part];
+            let mut found = Vec::new();
+            while let Some(at) = waiting.pop() {
+                for to in next.get(&(at, flow)).into_iter().flatten().filter(|to| seen.insert(**to)) {
+                    if *to < *shown { found.push(*to) } else { waiting.push(*to) }
+                }
+            }
+            found
+        })
+    }
 }
 
 /// What flows between two boxes.
@@ -383,10 +438,6 @@ mod tests {
         let diagram = Diagram::of(&layer).unwrap();
         assert!(diagram.places[0].at.1 < diagram.places[1].at.1, "{diagram:?}");
         assert!(diagram.places[1].at.1 < diagram.places[2].at.1, "{diagram:?}");
-        assert_eq!(
-            (numbered("layer_12"), numbered("12"), numbered("layer")),
-            (Some(("layer_", 12)), Some(("", 12)), None)
-        );
     }
 
     #[test]
@@ -410,6 +461,54 @@ mod tests {
         assert_eq!(diagram.places.last().unwrap().part, BoxContent::Others(MOST_BOXES - 1));
         assert!(diagram.routes.is_empty());
         assert_eq!(Diagram::of(&EnergyTree::default()), None);
+    }
+
+    #[test]
+    fn parts_below_one_percent_share_a_box() {
+        let with = |energies: &[f64]| {
+            let mut layer = layer(energies.len(), &[]);
+            layer.energy = Joules(energies.iter().sum());
+            layer.children.iter_mut().zip(energies).for_each(|(child, energy)| child.energy = Joules(*energy));
+            Diagram::of(&layer).unwrap().places.into_iter().map(|place| place.part).collect::<Vec<BoxContent>>()
+        };
+        assert_eq!(
+            with(&[90.0, 9.1, 0.5, 0.4]),
+            [BoxContent::Child(0), BoxContent::Child(1), BoxContent::Others(2)]
+        );
+        assert_eq!(
+            with(&[99.5, 0.5]),
+            [BoxContent::Child(0), BoxContent::Child(1)],
+            "one is not worth a box of others"
+        );
+        assert_eq!(with(&[0.5; 200]).len(), MOST_BOXES, "none is larger than the others");
+        assert_eq!(with(&[0.0; 3]).len(), 3);
+    }
+
+    #[test]
+    fn data_goes_through_parts_that_share_a_box() {
+        let f = Pass::Forward;
+        let mut layer = layer(5, &[(0, 3, f, f), (3, 4, f, f), (4, 1, f, f), (3, 2, Pass::Backward, f)]);
+        layer.energy = Joules(100.0);
+        layer.children.iter_mut().zip([50.0, 30.0, 19.2, 0.4, 0.4]).for_each(|(child, joules)| {
+            child.energy = Joules(joules);
+        });
+        let diagram = Diagram::of(&layer).unwrap();
+        assert_eq!(diagram.places.last().map(|place| place.part), Some(BoxContent::Others(3)));
+        let routes: Vec<(usize, usize)> = diagram.routes.iter().map(|route| (route.from, route.to)).collect();
+        assert_eq!(routes, [(0, 1)], "and none ends at the box of the others");
+    }
+
+    #[test]
+    fn numbered_parts_without_data_flow_stand_in_their_order() {
+        let mut layer = layer(3, &[]);
+        for (child, name) in layer.children.iter_mut().zip(["layer_10", "pooler", "layer_2"]) {
+            child.name = name.to_owned();
+        }
+        let diagram = Diagram::of(&layer).unwrap();
+        let x = |child: usize| {
+            diagram.places.iter().find(|place| place.part == BoxContent::Child(child)).unwrap().at.0
+        };
+        assert!(x(2) < x(0) && x(0) < x(1), "{diagram:?}");
     }
 
     proptest! {

@@ -30,7 +30,7 @@ pub use program_energy::{PhaseRow, ProgramEnergy, StageRow, WindowRow, stages};
 pub use reaccounted::{AttributionError, footprint_by, recorded_attribution};
 pub use study::{
     DeviceTotal, Difference, Moment, PowerTrack, PowerView, Provenance, Ranked, StageTotal, StepView, Study,
-    StudyError, What,
+    StudyError, What, program_name,
 };
 pub use trust::{Caveat, Trust, Verdict};
 pub use warnings::{lasting_warnings, summed, warnings};

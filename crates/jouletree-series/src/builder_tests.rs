@@ -1,7 +1,7 @@
 //! Properties of series, for any samples.
 
 use jouletree_model::sampling::{Anchor, Quality};
-use jouletree_model::{Device, DeviceClass, Kind};
+use jouletree_model::{Device, DeviceClass, Kind, Microjoules, Watts};
 use proptest::prelude::*;
 
 use super::*;
@@ -16,9 +16,9 @@ fn info() -> SensorInfo {
         source: "a test".into(),
         kind: Kind::Measured,
         range: Some(1_000_000_000),
-        step: 1.0,
+        step: Microjoules(1.0),
         period: Nanos(1_000_000),
-        most_watts: 2000.0,
+        most: Watts(2000.0),
         is_slow: false,
         quality: Quality::default(),
     }
@@ -148,7 +148,7 @@ proptest! {
         // A start near the end of the range puts a wrap into the first stalls.
         let start = if start % 3 == 0 { RAPL_RANGE - start % 1_000_000_000 } else { start };
         let range = range.then_some(RAPL_RANGE);
-        let info = SensorInfo { range, domain, period: Nanos(RAPL_TICK), step: 61.035, ..info() };
+        let info = SensorInfo { range, domain, period: Nanos(RAPL_TICK), step: Microjoules(61.035), ..info() };
         prop_assume!(range.is_some() || start < RAPL_RANGE / 2);
         let mut builder = SeriesBuilder::new(&info, PERIOD);
         let mut at = 10 * PERIOD.0;
@@ -202,7 +202,7 @@ fn assert_lost(series: &EnergySeries, joules: f64) {
 /// What is not known stays so: two wraps, power that was not read, and the energy of a gap in an old count after it.
 #[test]
 fn stalls_that_no_counter_knows_are_gaps() {
-    let rapl = SensorInfo { range: Some(RAPL_RANGE), period: Nanos(RAPL_TICK), step: 61.035, ..info() };
+    let rapl = SensorInfo { range: Some(RAPL_RANGE), period: Nanos(RAPL_TICK), step: Microjoules(61.035), ..info() };
     let run = |info: &SensorInfo, stall: i64, behind: i64, late: Flags| {
         let mut builder = SeriesBuilder::new(info, PERIOD);
         for n in 0..500 {

@@ -52,8 +52,8 @@ impl Counter {
     pub fn new(info: &SensorInfo) -> Counter {
         Counter {
             range: info.range,
-            step: if info.step.is_finite() { info.step.max(0.0) } else { 0.0 },
-            most_watts: info.most_watts,
+            step: if info.step.0.is_finite() { info.step.0.max(0.0) } else { 0.0 },
+            most_watts: info.most.0,
             slack: STALL.max(info.period + info.period),
             last: None,
             behind: Nanos(0),

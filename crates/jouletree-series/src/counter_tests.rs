@@ -1,4 +1,4 @@
-use jouletree_model::{Device, DeviceClass, Kind};
+use jouletree_model::{Device, DeviceClass, Kind, Microjoules, Watts};
 use proptest::prelude::*;
 
 use super::*;
@@ -14,9 +14,9 @@ fn info(range: Option<u64>, step: f64) -> SensorInfo {
         source: "a test".into(),
         kind: Kind::Measured,
         range,
-        step,
+        step: Microjoules(step),
         period: Nanos(1_000_000),
-        most_watts: 2000.0,
+        most: Watts(2000.0),
         is_slow: false,
         quality: jouletree_model::sampling::Quality::default(),
     }

@@ -142,7 +142,7 @@ impl Unsure {
         let bounds = info.quality.bounds.map_or(Bounds { low: 1.0, high: 1.0 }, Bounds::at_95);
         Unsure {
             tick: info.period.seconds(),
-            step: info.step.max(1.0) * 1e-6,
+            step: info.step.0.max(1.0) * 1e-6,
             shown: course_shown(info.period).seconds(),
             unseen: info.quality.coverage.map_or(0.0, |seen| (1.0 - seen).clamp(0.0, 1.0)),
             factors: (bounds.low, bounds.high),

@@ -229,9 +229,9 @@ mod tests {
     fn an_address_is_answered() {
         let answer =
             asked(&[("gpu", "A100"), ("hours", "100"), ("provider", "gcp"), ("cloud_region", "europe-west1")]);
-        assert_eq!(answer.map(|answer| answer.carbon_g), Ok(Some(25.0 * 122.0)));
+        assert_eq!(answer.map(|answer| answer.carbon.map(|grams| grams.0)), Ok(Some(25.0 * 122.0)));
         let nowhere = asked(&[("gpu", "A100"), ("hours", "100")]);
-        assert_eq!(nowhere.map(|answer| answer.carbon_g), Ok(None));
+        assert_eq!(nowhere.map(|answer| answer.carbon), Ok(None));
     }
 
     #[test]
@@ -264,6 +264,6 @@ mod tests {
         for name in ["provider", "cloud_region", "country", "region", "intensity", "allow_world_average"] {
             assert_eq!(first.value(name), None, "{name}");
         }
-        assert!(first.answer().is_ok_and(|answer| answer.carbon_g.is_none() && !answer.regions.is_empty()));
+        assert!(first.answer().is_ok_and(|answer| answer.carbon.is_none() && !answer.regions.is_empty()));
     }
 }

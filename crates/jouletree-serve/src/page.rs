@@ -151,7 +151,7 @@ fn suggestions(form: &Form) -> String {
     let option = |value: &str, label: &str| {
         format!("<option value=\"{}\" label=\"{}\"></option>", escaped(value), escaped(label))
     };
-    let gpus = ACCELERATORS.iter().map(|known| option(&known.name, &format!("{} W", known.tdp_w)));
+    let gpus = ACCELERATORS.iter().map(|known| option(&known.name, &format!("{} W", known.design_power.0)));
     let provider = form.value("provider").and_then(Providers::find);
     let regions =
         provider.into_iter().flat_map(CloudRegion::of).map(|region| option(&region.region, &region.name));
@@ -179,7 +179,7 @@ fn result(form: &Form, answer: &Answer) -> String {
         )
     };
     let mut cards = card("energy", "energy", amounts::kilowatt_hours(answer.energy_kwh));
-    cards += &card("carbon", "carbon", answer.carbon_g.map_or("unknown".to_owned(), amounts::grams));
+    cards += &card("carbon", "carbon", answer.carbon.map_or("unknown".to_owned(), amounts::grams));
     if let (Some(cost), Some(currency)) = (answer.cost, &answer.currency) {
         cards += &card("cost", "cost", format!("{cost:.2} {currency}"));
     }
@@ -194,7 +194,7 @@ fn result(form: &Form, answer: &Answer) -> String {
     let rows: String = lines(answer).into_iter().map(line).collect();
     let note = |note: &String| format!("<li>{}</li>", escaped(note));
     let notes: String = answer.notes.iter().map(note).collect();
-    let unknown = match answer.carbon_g {
+    let unknown = match answer.carbon {
         Some(_) => "",
         None => {
             "<p class=\"hint\">The location is unknown and is not guessed: choose a cloud, a country or an intensity.</p>\n"

@@ -6,19 +6,19 @@ use jouletree_carbon::estimate::Region;
 
 /// The list, the fewest grams first.
 pub fn chart(regions: &[Region]) -> String {
-    let most = regions.iter().filter_map(|region| region.carbon_g).fold(0.0, f64::max);
+    let most = regions.iter().filter_map(|region| Some(region.carbon?.0)).fold(0.0, f64::max);
     let bars: String = regions.iter().map(|region| bar(region, most)).collect();
     format!("<ol class=\"bars\">\n{bars}</ol>\n")
 }
 
 fn bar(region: &Region, most: f64) -> String {
     let zone = format!("{}/{}", region.provider, region.region);
-    let grams = region.carbon_g.unwrap_or_default();
+    let grams = region.carbon.unwrap_or_default().0;
     let percent = if most > 0.0 { 100.0 * grams / most } else { 0.0 };
     let here = if region.is_here { " class=\"here\" aria-current=\"true\"" } else { "" };
     let place = if region.name.is_empty() { region.country } else { region.name };
-    let figure = region.carbon_g.map_or("unknown".to_owned(), amounts::grams);
-    let intensity = region.g_per_kwh.map(|amount| format!("{amount:.0} g/kWh")).unwrap_or_default();
+    let figure = region.carbon.map_or("unknown".to_owned(), amounts::grams);
+    let intensity = region.intensity.map(|intensity| format!("{:.0} g/kWh", intensity.0)).unwrap_or_default();
     let year = region.year.map(|year| format!("{year}, ")).unwrap_or_default();
     let source = region.source.as_deref().map(|source| format!("{year}{source}")).unwrap_or_default();
     format!(

@@ -7,7 +7,7 @@ use jouletree_carbon::Intensity;
 use jouletree_live::otlp::PushSettings;
 use jouletree_live::{Aliases, Board, CarbonIntensity, Endpoint, ListenAddress, Publisher, Pusher, Shown};
 use jouletree_meter::station::Feed;
-use jouletree_model::{GramsPerKwh, Nanos};
+use jouletree_model::Nanos;
 
 use crate::notice::notice;
 
@@ -70,7 +70,7 @@ impl Outputs {
 
 /// An intensity as live outputs show it.
 pub(crate) fn shown(intensity: Intensity) -> CarbonIntensity {
-    CarbonIntensity { value: GramsPerKwh(intensity.g_per_kwh), source: intensity.source }
+    CarbonIntensity { value: intensity.value, source: intensity.source }
 }
 
 /// Begins to send what is pinned to a board, if that is wanted.

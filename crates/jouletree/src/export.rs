@@ -47,6 +47,9 @@ pub struct ExportArgs {
     /// How many units of use the run served, for the SCI score
     #[arg(long, value_name = "N", value_parser = crate::cli::units)]
     pub units: Option<f64>,
+    /// The project that tables of emissions name; the program's name unless settings have one
+    #[arg(long, value_name = "NAME")]
+    pub project_name: Option<String>,
     #[command(flatten)]
     pub carbon: CarbonArgs,
 }
@@ -94,8 +97,10 @@ pub fn run(arguments: &ExportArgs) -> Result<Outcome> {
     let name = name_of(&arguments.run);
     let target = Target::new(arguments.output.as_deref(), &name, format.suffix(), format.is_binary())?;
     let source = Source::read(&run, format)?;
+    let program = jouletree_report::program_name(&run).unwrap_or_default();
     let content = Content {
         name: &name,
+        program: &program,
         footprint: &source.footprint,
         trace: &source.trace,
         power: &source.power,
@@ -195,27 +200,34 @@ impl Target {
 const BUFFER: usize = 1 << 18;
 
 fn to_standard_output(write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), ExportError>) -> Result<()> {
-    let mut output = Piped { is_gone: false };
-    let written = write(&mut BufWriter::with_capacity(BUFFER, &mut output));
-    match written {
-        // A reader that has seen enough is no error, whatever a format makes of it.
-        Err(_) if output.is_gone => Ok(()),
-        result => result.context("cannot write to standard output"),
+    let mut output = UntilClosed { output: io::stdout(), is_closed: false };
+    let result = write(&mut BufWriter::with_capacity(BUFFER, &mut output));
+    // A reader that has seen enough is no error, whatever the format makes of it.
+    if output.is_closed { Ok(()) } else { result.context("cannot write to standard output") }
+}
+
+/// An output that remembers whether its reader has gone.
+struct UntilClosed<W> {
+    output: W,
+    is_closed: bool,
+}
+
+impl<W> UntilClosed<W> {
+    fn noted<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
+        self.is_closed |= result.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe);
+        result
     }
 }
 
-/// Standard output, and whether its reader is gone.
-struct Piped {
-    is_gone: bool,
-}
-
-impl Write for Piped {
+impl<W: Write> Write for UntilClosed<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        io::stdout().write(bytes).inspect_err(|error| self.is_gone |= error.kind() == ErrorKind::BrokenPipe)
+        let result = self.output.write(bytes);
+        self.noted(result)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        io::stdout().flush().inspect_err(|error| self.is_gone |= error.kind() == ErrorKind::BrokenPipe)
+        let result = self.output.flush();
+        self.noted(result)
     }
 }
 

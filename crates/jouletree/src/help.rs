@@ -32,7 +32,7 @@ pub fn missing_dashes(words: &[String]) -> Option<String> {
     let (verb, rest) = words.split_first()?;
     let takes_command = ["run", "record", "monitor", "top"].contains(&verb.as_str());
     let has_dashes = rest.iter().any(|word| word == "--");
-    // The first word that is no option, nor plainly the value of one.
+    // The first argument that is no option and clearly not the value of one.
     let is_command = |(place, word): (usize, &String)| {
         let follows_option = place > 0 && rest.get(place - 1).is_some_and(|before| before.starts_with('-'));
         !word.starts_with('-') && (!follows_option || word.starts_with("python"))

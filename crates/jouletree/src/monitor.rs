@@ -185,7 +185,7 @@ fn report(
 fn say(record: &Record, csv: Option<&Path>) {
     let impact = record.impact();
     let kind = record.parts.kind().map(|kind| format!(" ({kind})")).unwrap_or_default();
-    let carbon = match (&record.context.intensity, impact.carbon_g) {
+    let carbon = match (&record.context.intensity, impact.carbon) {
         (Some(intensity), Some(grams)) => format!("{} of CO2 equivalent, {intensity}", carbon::grams(grams)),
         _ => format!("carbon unknown: {WHERE}"),
     };

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
@@ -26,7 +27,7 @@ Examples:
   jouletree report RUN -o report.html              to attach to a paper or a pull request
   jouletree report RUN1 RUN2 RUN3 -o report.html   runs of the same program: means, with whiskers of one standard deviation
   jouletree report RUN --figures paper/ --format pdf            figures in the width of a column
-  jouletree report RUN --figures paper/ --format pdf,png --layer bert/encoder/layer_0 --pass backward";
+  jouletree report RUN --figures paper/ --format pdf,png --layer bert/encoder/layer_0 --pass all";
 
 #[derive(Args)]
 pub struct ReportArgs {
@@ -59,12 +60,30 @@ pub struct ReportArgs {
     /// A layer whose diagram is drawn, beside the root and the largest layers below it; may be given several times
     #[arg(long = "layer", value_name = "PATH", requires = "figures")]
     pub layers: Vec<String>,
-    /// The pass that diagrams show: forward, backward or optimizer; by default all of them
-    #[arg(long, value_name = "PASS", requires = "figures")]
-    pub pass: Option<Pass>,
+    /// The pass that diagrams show: forward, backward, optimizer or all
+    #[arg(long, value_name = "PASS", default_value = "forward", requires = "figures")]
+    pub pass: Passes,
     /// The layer whose moments are pointed out in power over a step; by default the largest that is a part of it
     #[arg(long, value_name = "PATH", requires = "figures")]
     pub highlight: Option<String>,
+}
+
+/// One pass or all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Passes(Option<Pass>);
+
+impl FromStr for Passes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Passes, String> {
+        match text {
+            "all" => Ok(Passes(None)),
+            one => one
+                .parse()
+                .map(|pass| Passes(Some(pass)))
+                .map_err(|_| format!("{one:?} is no pass; choose forward, backward, optimizer or all")),
+        }
+    }
 }
 
 /// The form of a figure.
@@ -145,7 +164,7 @@ fn mode(output: &Path, is_shared: bool) -> u32 {
 fn write_figures(study: &Study, arguments: &ReportArgs, folder: &Path) -> Result<()> {
     let choice = FigureChoice {
         layers: arguments.layers.clone(),
-        pass: arguments.pass,
+        pass: arguments.pass.0,
         highlight: arguments.highlight.clone(),
     };
     let figures = Figures::of(study, &choice)?;

@@ -130,7 +130,7 @@ impl TradeoffArgs {
             high_j: model.ends.map(|(_, high)| high.0),
             kind: model.kind,
             standing,
-            kwh_per_million: self.per_million_queries.then(|| million.kilowatt_hours()),
+            kwh_per_million: self.per_million_queries.then(|| million.kilowatt_hours().0),
             cost_per_million: self.tariff.map(|price| Tariff(price).cost(million)),
         }
     }

@@ -8,7 +8,7 @@ use jouletree_model::sampling::{
     Anchor, Batch, Bounds, Ending, Flags, GpuSample, GpuShare, GpuUse, Incident, Mono, Quality, ResourceSample,
     Sample, SensorInfo, ShareBasis, ShareSample, Stats, What,
 };
-use jouletree_model::{Device, DeviceClass, Kind, Nanos};
+use jouletree_model::{Device, DeviceClass, Kind, Microjoules, Nanos, Watts};
 use jouletree_run::{Exit, JournalWriter, RecordingHeader, RunFolder};
 
 pub const PERIOD: Nanos = Nanos(4_000_000);
@@ -22,9 +22,9 @@ pub fn sensor(class: DeviceClass, index: u32, domain: Option<&str>, kind: Kind) 
         source: "a made-up course of counts".into(),
         kind,
         range: (!is_gpu).then_some(262_143_328_850),
-        step: 61.035,
+        step: Microjoules(61.035),
         period: if is_gpu { Nanos(20 * MS) } else { Nanos(MS) },
-        most_watts: 2000.0,
+        most: Watts(2000.0),
         is_slow: is_gpu,
         quality: Quality {
             lag: if is_gpu { Nanos(10 * MS) } else { Nanos(0) },

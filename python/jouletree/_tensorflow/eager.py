@@ -180,7 +180,8 @@ class Eager:
     def _opened(self, phase: str, label: str) -> _Step:
         self.close()
         session, windows, scopes = self._session, self._windows, self._scopes
-        recorded = bool(windows is not None and session.wants(phase, label) and guarded(windows.open, _NAMES))
+        wanted = windows is not None and session.wants(phase, label)
+        recorded = bool(wanted and windows is not None and guarded(windows.open, (phase, label), _NAMES))
         if recorded:
             scopes.spans = True
         step = self._local.step = _Step(session.next_step(), phase, label, recorded)

@@ -15,7 +15,7 @@ import time
 import weakref
 from .._session import guarded
 from .labels import Labels
-from .purpose import NO_MODULES, PREDICT, TRAIN, batch_of, in_graph_def, is_compiled, purpose_of
+from .purpose import NO_MODULES, PREDICT, TRAIN, batch_of, in_graph_def, is_compiled, most_events, purpose_of
 from .space import first_operation
 from .updates import updates, variables_of
 
@@ -41,7 +41,9 @@ class Phase:
 class _Function:
     """What is known about a function."""
 
-    def __init__(self, purpose: Optional[str], label: str, names: dict[str, str], is_compiled: bool) -> None:
+    def __init__(
+        self, purpose: Optional[str], label: str, names: dict[str, str], is_compiled: bool, events: Optional[float]
+    ) -> None:
         #: ``None`` for a function whose calls are no steps.
         self.purpose = purpose
         self.label = label
@@ -49,6 +51,8 @@ class _Function:
         self.names = names
         #: Whether XLA compiles it, or a part of it.
         self.is_compiled = is_compiled
+        #: How many events a call leaves in a profile at most; ``None`` if that is not known.
+        self.events = events
 
 
 class _Call:
@@ -174,7 +178,11 @@ class Functions:
         if call.prepares and known.is_compiled and not self._lists_instructions:
             # Compiling and running would be one in the profile.
             wanted = False
-        call.recorded = bool(wanted and windows is not None and guarded(windows.open, known.names, call.prepares))
+        if wanted and windows is not None:
+            windows.expect(key, known.events)
+            call.recorded = bool(guarded(windows.open, key, known.names, call.prepares))
+        else:
+            call.recorded = False
         if windows is not None and not wanted and call.prepares:
             # Operations of a call that is no step do not belong into its trace.
             windows.close()
@@ -262,7 +270,8 @@ class Functions:
             names.update(self._names.get(graph, {}))
         model = self.local.phases[-1].model if self.local.phases else None
         label = self._labels.new(call.function, self._phase_of(purpose), model) if purpose is not None else ""
-        call.known = _Function(purpose, label, names, any(map(is_compiled, definitions)))
+        events = most_events(definitions[-1])
+        call.known = _Function(purpose, label, names, any(map(is_compiled, definitions)), events)
         if purpose is not None and self._session.level == "op" and not _renumbers_layers():
             with open(self._session.new_file("model-{}.pb"), "wb") as file:
                 file.write(definitions[-1].SerializeToString())

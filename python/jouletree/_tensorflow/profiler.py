@@ -1,5 +1,10 @@
 """Windows of TensorFlow's profiler: several steps share one, and the program's own profiling goes first.
 
+A window has only as many steps as recording may still cost. What a step costs is known from the events that such steps
+have left before, else from the size of the graph. The first window of a function with loops is short. Most of these events
+are none of operations (iterations of the executor, closures that are handed to threads); TensorFlow has no way to do
+without them.
+
 TensorFlow allows one profiler at a time. When the program starts one while ours is on, ours ends and its window is
 written; while the program's is on, no operations are recorded.
 """
@@ -20,9 +25,18 @@ if TYPE_CHECKING:
     from .._session import Session
     from .scopes import Scopes
 
+    #: Phase and function of a step.
+    Kind = tuple[str, str]
+
 #: A window is written after so many steps or seconds, so that a process that is killed loses little.
 _STEPS = 10
 _SECONDS = 20.0
+#: So many steps has the first window of those of which it is not known how many events they have.
+_FIRST_STEPS = 3
+#: What an event costs in all: recording it, and writing it. A busy machine writes more slowly, which shows in windows
+#: that have so many events.
+_EVENT_SECONDS = 2.5e-6
+_MANY_EVENTS = 20_000
 
 #: What an event takes in a file, about, and how many of them cost a step as much as one of the session's events.
 _EVENT_BYTES = 32
@@ -45,7 +59,12 @@ class Windows:
         self._active: Optional[Any] = None
         self._folder = ""
         self._steps = 0
+        self._most_steps = 0
         self._began = 0.0
+        #: What the steps in the window are steps of, and how many events such steps had before.
+        self._kinds: set[Kind] = set()
+        self._events: dict[Kind, float] = {}
+        self._event_seconds = _EVENT_SECONDS
         #: What is known about the names of the functions that ran in the window.
         self._names: dict[str, str] = {}
         #: Called with the window's file once it is written, or with nothing when there is none.
@@ -56,18 +75,25 @@ class Windows:
         session.at_end(self.close)
         session.when_forked(self._forget)
 
-    def open(self, names: Optional[dict[str, str]] = None, anew: bool = False) -> bool:
-        """Has operations recorded from now on; whether they are.
+    def open(self, kind: Kind, names: Optional[dict[str, str]] = None, anew: bool = False) -> bool:
+        """Has operations recorded from now on, for a step of this kind; whether they are.
 
         `names` is what is known about the names of the function that runs next. A name may mean different layers in
         different functions: these do not share a window. With `anew` nothing else is in the window.
         """
         if self._active is not None and (anew or self._has_others(names or {})):
             self.close(is_empty=self._steps == 0)
-        if names:
-            self._names.update(names)
+        most = self._most(kind)
         if self._active is not None:
-            return True
+            self._most_steps = min(self._most_steps, self._steps + most)
+            if self._steps < self._most_steps:
+                self._names.update(names or {})
+                self._kinds.add(kind)
+                return True
+            self.close()
+        if most < 1:
+            self._session.affords(self._seconds_of(kind))
+            return False
         with self._lock:
             if self._others:
                 self._session.warn(
@@ -78,9 +104,27 @@ class Windows:
             self._folder = self._session.new_file("profile-{}")
             profiler.start(self._folder, _OPTIONS)
             self._active, self._steps, self._began = profiler, 0, time.monotonic()
+            self._most_steps = most
+            self._names.update(names or {})
+            self._kinds.add(kind)
             with self._tensorflow.profiler.experimental.Trace("MARK", wall_ns=str(time.time_ns())):
                 pass
             return True
+
+    def expect(self, kind: Kind, events: Optional[float]) -> None:
+        """Says how many events steps of a kind are expected to have, as long as none was recorded."""
+        if events is not None:
+            self._events.setdefault(kind, events)
+
+    def _seconds_of(self, kind: Kind) -> float:
+        """What recording a step of this kind is likely to cost."""
+        return self._events.get(kind, 0.0) * self._event_seconds
+
+    def _most(self, kind: Kind) -> int:
+        """How many steps of this kind recording may still cost."""
+        if kind not in self._events:
+            return _FIRST_STEPS
+        return int(min(_STEPS, self._session.spare_seconds() / max(1e-9, self._seconds_of(kind))))
 
     def _has_others(self, names: dict[str, str]) -> bool:
         """Whether something in the window has one of these names and is something else."""
@@ -96,7 +140,7 @@ class Windows:
         if self._active is None:
             return
         self._steps += steps
-        if not more or self._steps >= _STEPS or time.monotonic() - self._began > _SECONDS:
+        if not more or self._steps >= self._most_steps or time.monotonic() - self._began > _SECONDS:
             self.close()
 
     def close(self, is_empty: bool = False) -> None:
@@ -104,6 +148,7 @@ class Windows:
         with self._lock:
             profiler, self._active = self._active, None
             names, self._names = self._names, {}
+            kinds, self._kinds = self._kinds, set()
             written, self._written = self._written, []
             self._scopes.spans = False
             if profiler is None:
@@ -120,8 +165,13 @@ class Windows:
             finally:
                 for action in written:
                     guarded(action, path)
-                size = os.path.getsize(path) if path is not None else 0
-                self._session.cost(start, time.time_ns(), size // _EVENT_BYTES // _EVENTS)
+                events = os.path.getsize(path) // _EVENT_BYTES if path is not None else 0
+                if events and self._steps:
+                    self._events.update(dict.fromkeys(kinds, events / self._steps))
+                end = time.time_ns()
+                if events > _MANY_EVENTS:
+                    self._event_seconds = max(_EVENT_SECONDS, (end - start) / 1e9 / events)
+                self._session.cost(start, end, events // _EVENTS)
 
     def _take_files(self, names: dict[str, str]) -> Optional[str]:
         """Takes the profile out of the folders that TensorFlow put it in for TensorBoard; adds what is known of names."""
@@ -149,6 +199,7 @@ class Windows:
         self._active = None
         self._scopes.spans = False
         self._names, self._written = {}, []
+        self._kinds = set()
 
     def _seen(self, real: Any) -> type:
         """The profiler as the program gets it: it goes before ours."""

@@ -20,6 +20,9 @@ NO_MODULES = "TensorFlow runs graphs as a whole: with --level module there are s
 
 _UPDATES = ("ResourceApply", "ResourceSparseApply", "SparseApply", "Apply")
 _WORK = ("MatMul", "Conv", "Einsum", "CudnnRNN", "XlaCallModule", "PartitionedCall")
+_LOOPS = ("While", "StatelessWhile", "Enter", "RefEnter", "ForeverOp", "For", "ReduceDataset")
+#: An operation, the executor's iteration, and three events for what is handed to a thread.
+_EVENTS_OF_A_NODE = 5
 
 
 def purpose_of(operations: Iterable[tuple[str, str]]) -> Optional[str]:
@@ -72,6 +75,16 @@ def in_graph_def(definition: Any) -> Iterator[tuple[str, str]]:
     for function in definition.library.function:
         for node in function.node_def:
             yield node.op, node.name
+
+
+def most_events(definition: Any) -> Optional[float]:
+    """How many events a run of a GraphDef leaves in a profile at most; ``None`` if it has loops of unknown length."""
+    count = 0
+    for kind, _ in in_graph_def(definition):
+        if kind in _LOOPS:
+            return None
+        count += 1
+    return float(_EVENTS_OF_A_NODE * count)
 
 
 def is_compiled(definition: Any) -> bool:

@@ -1,8 +1,11 @@
-"""The energy of a training as its trainer's callbacks log it: joules so far, from windows that others measure."""
+"""The energy of a training as its trainer's callbacks log it: joules so far, from windows.
+
+Outside of ``jouletree run`` the first window starts a recorder of this process.
+"""
 
 from __future__ import annotations
 
-from .._session import current, guarded
+from .._session import guarded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +29,7 @@ class Tally:
 
     def resume(self) -> None:
         """Adds from now on."""
-        if self._window is None and current() is not None:
+        if self._window is None:
             self._window = guarded(_begin, self._name)
 
     def pause(self) -> None:
@@ -72,14 +75,6 @@ class Tally:
         """The figures under names that say when they are no measurement."""
         ending = "_estimated" if self._kind == "estimated" else ""
         return {name + ending: value for name, value in figures.items()}
-
-
-def warn_outside(name: str) -> None:
-    """Says that a class is of no use outside of ``jouletree run``."""
-    if current() is None:
-        import warnings
-
-        warnings.warn(f"{name} does nothing outside of `jouletree run`", stacklevel=4)
 
 
 def _begin(name: str) -> Any:

@@ -7,8 +7,8 @@ ends, and cannot be begun by others than the first. A
 program that profiles itself has precedence: our window is closed before its begins, and there is none of ours while it
 lasts. A process that was forked after the profiler was used does not use it again.
 
-A window ends in the middle of a step if that step has more operations than may be recorded. How many it has is estimated
-from the calls of modules, since the profiler does not say before its end.
+A window holds as many steps as recording may still cost. It ends in the middle of a step if that step has more operations
+than may be recorded. How many it has is estimated from the calls of modules, since the profiler does not say before its end.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Optional
     from .._session import Session
+    from .steps import Group
 
 #: A window is closed when it is so full or so old: what a killed process loses is what is in its window.
 _STEPS = 10
@@ -72,6 +73,9 @@ class Windows:
         self._nodes: Callable[[], int] = getattr(torch.autograd, "_get_sequence_nr", lambda: 0)
         self._first_node = 0
         self._events_of_a_call = _EVENTS_OF_A_CALL
+        #: The groups of the steps in the window, and how many events such steps had in their last window.
+        self._groups: set[Group] = set()
+        self._events_of: dict[Group, float] = {}
         self._others = 0
         self._is_awaited = False
         self._template: Any = None
@@ -96,23 +100,33 @@ class Windows:
         """Has something done before a window is closed, such as leaving ranges that are open."""
         self._closing.append(action)
 
-    def covers(self, is_wanted: bool) -> bool:
-        """Whether the step that begins now is recorded; opens and closes windows as need be."""
+    def covers(self, is_wanted: bool, group: Group) -> bool:
+        """Whether the step that begins now, of this group as it seems, is recorded; opens and closes windows as need be."""
         if self.thread:
             age = (time.time_ns() - self.opened) / 1e9
             full = age > _MOST_SECONDS or (self._steps >= _STEPS and age > _SECONDS)
-            full = full or self._events() > _EVENTS
+            events = self._events()
+            full = full or events > _EVENTS
+            # One more step of these has to be allowed, too.
+            events += events / max(1, self._steps)
+            full = full or events * _EVENT_SECONDS > self._session.spare_seconds()
             if is_wanted and not full:
                 self._steps += 1
+                self._groups.add(group)
                 return True
             guarded(self.close)
         if not is_wanted or self._others or self._is_awaited:
             return False
-        return bool(guarded(self._open))
+        if not self._session.affords(self._events_of.get(group, 0.0) * _EVENT_SECONDS):
+            return False
+        if not guarded(self._open):
+            return False
+        self._groups = {group}
+        return True
 
-    def open_ahead(self) -> None:
+    def open_ahead(self, group: Group) -> None:
         """Opens a window for a step that is about to begin."""
-        if self.covers(True):
+        if self.covers(True, group):
             self._steps = 0
 
     def goes_on(self, is_backward: bool) -> bool:
@@ -217,6 +231,7 @@ class Windows:
         recorded.save(path)
         self._session.wrote(path)
         events = _size(path) // _EVENT_BYTES
+        self._events_of.update(dict.fromkeys(self._groups, events / max(1, self._steps)))
         if self._calls:
             self._events_of_a_call = max(1.0, events / self._calls)
         self._session.cost(start, time.time_ns(), events)

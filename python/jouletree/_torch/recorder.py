@@ -193,7 +193,7 @@ class Recorder:
             self._too_long.add(self._in_window)
         if thread.is_main and not windows.is_forked and group not in self._too_long:
             thread.noting = False
-            if windows.covers(self.session.wants(*group)):
+            if windows.covers(self.session.wants(*group), group):
                 step.window = windows.number
                 self._in_window = group
             return
@@ -221,7 +221,7 @@ class Recorder:
         if windows is None or windows.is_forked or windows.was_cut or group in self._too_long:
             return
         if self.thread.is_main and not windows.thread and self.session.wants(*group):
-            windows.open_ahead()
+            windows.open_ahead(group)
 
     def has_recorded(self, step: Step) -> bool:
         """Whether all of a step that ends was recorded, as its group asks for."""

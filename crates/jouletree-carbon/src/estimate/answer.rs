@@ -1,6 +1,6 @@
 //! Hardware for hours at a place, answered: the same for the command line and for the page of `jouletree serve`.
 
-use jouletree_model::{Kind, Nanos, Watts};
+use jouletree_model::{Grams, GramsPerKwh, Joules, KilowattHours, Kind, Nanos, Watts};
 use serde::Serialize;
 
 use crate::compare::{Alternative, alternatives, providers, published};
@@ -51,17 +51,21 @@ pub enum QuestionError {
 pub struct Answer {
     pub kind: Kind,
     pub hardware: Machines,
-    pub it_energy_j: f64,
-    pub it_energy_kwh: f64,
+    #[serde(rename = "it_energy_j")]
+    pub it_energy: Joules,
+    pub it_energy_kwh: KilowattHours,
     pub pue: f64,
-    pub energy_j: f64,
-    pub energy_kwh: f64,
+    #[serde(rename = "energy_j")]
+    pub energy: Joules,
+    pub energy_kwh: KilowattHours,
     pub intensity: Option<Intensity>,
-    pub carbon_g: Option<f64>,
+    #[serde(rename = "carbon_g")]
+    pub carbon: Option<Grams>,
     pub published: Vec<Table>,
     pub wue: f64,
     pub water_l: Option<f64>,
-    pub embodied_g: Option<f64>,
+    #[serde(rename = "embodied_g")]
+    pub embodied: Option<Grams>,
     pub cost: Option<f64>,
     pub currency: Option<String>,
     pub equivalents: Option<Equivalents>,
@@ -78,11 +82,14 @@ pub struct Machines {
     pub source: Option<&'static str>,
     /// What else the same name could mean.
     pub also: Vec<&'static str>,
-    pub watts_each_w: f64,
+    #[serde(rename = "watts_each_w")]
+    pub each: Watts,
     pub count: u32,
     pub utilization: f64,
-    pub others_w: f64,
-    pub power_w: f64,
+    #[serde(rename = "others_w")]
+    pub others: Watts,
+    #[serde(rename = "power_w")]
+    pub power: Watts,
     pub hours: f64,
 }
 
@@ -92,8 +99,10 @@ pub struct Machines {
 pub struct Table {
     pub source: &'static str,
     pub year: &'static str,
-    pub g_per_kwh: f64,
-    pub carbon_g: f64,
+    #[serde(rename = "g_per_kwh")]
+    pub intensity: GramsPerKwh,
+    #[serde(rename = "carbon_g")]
+    pub carbon: Grams,
 }
 
 /// A region of a cloud, and the same energy there.
@@ -104,8 +113,10 @@ pub struct Region {
     pub region: &'static str,
     pub name: &'static str,
     pub country: &'static str,
-    pub g_per_kwh: Option<f64>,
-    pub carbon_g: Option<f64>,
+    #[serde(rename = "g_per_kwh")]
+    pub intensity: Option<GramsPerKwh>,
+    #[serde(rename = "carbon_g")]
+    pub carbon: Option<Grams>,
     pub zone: Option<String>,
     pub year: Option<u16>,
     pub source: Option<String>,
@@ -135,27 +146,27 @@ impl Question {
         let tables = others.map(|table| Table {
             source: table.source,
             year: table.year,
-            g_per_kwh: table.g_per_kwh,
-            carbon_g: table.g_per_kwh * impact.energy.kilowatt_hours(),
+            intensity: table.intensity,
+            carbon: table.intensity.grams(impact.energy),
         });
         let regions = self.regions(context, &hardware)?;
         Ok(Answer {
             kind: Kind::Predicted,
             hardware: machines,
-            it_energy_j: impact.it_energy.0,
+            it_energy: impact.it_energy,
             it_energy_kwh: impact.it_energy.kilowatt_hours(),
             pue: context.facility.pue,
-            energy_j: impact.energy.0,
+            energy: impact.energy,
             energy_kwh: impact.energy.kilowatt_hours(),
             intensity: context.intensity.clone(),
-            carbon_g: impact.carbon_g,
+            carbon: impact.carbon,
             published: tables.collect(),
             wue: context.facility.wue,
             water_l: (context.facility.wue > 0.0).then_some(impact.water_l),
-            embodied_g: self.embodied(context, &mut notes),
+            embodied: self.embodied(context, &mut notes),
             cost,
             currency: cost.map(|_| context.currency.clone()),
-            equivalents: impact.carbon_g.map(|grams| Equivalents::of(grams, Factors::USUAL)),
+            equivalents: impact.carbon.map(|grams| Equivalents::of(grams, Factors::USUAL)),
             regions,
             notes,
         })
@@ -166,7 +177,7 @@ impl Question {
             (Some(name), None) => Some(accelerator(name)?),
             _ => None,
         };
-        let watts = self.watts.or(found.map(|found| found.tdp_w));
+        let watts = self.watts.or(found.map(|found| found.design_power.0));
         if watts.is_none() && self.cpu_watts == 0.0 {
             return Err(QuestionError::NoHardware);
         }
@@ -192,20 +203,20 @@ impl Question {
             accelerator: found.map(|found| found.name.as_str()),
             source: found.map(|_| ACCELERATOR_SOURCE),
             also,
-            watts_each_w: hardware.watts.0,
+            each: hardware.watts,
             count: hardware.count,
             utilization: hardware.utilization,
-            others_w: hardware.others.0,
-            power_w: hardware.power().0,
+            others: hardware.others,
+            power: hardware.power(),
             hours: hardware.hours,
         };
         Ok((machines, hardware))
     }
 
     /// The part of making the machines that falls to this time, if it is to be counted.
-    fn embodied(&self, context: &Context, notes: &mut Vec<String>) -> Option<f64> {
+    fn embodied(&self, context: &Context, notes: &mut Vec<String>) -> Option<Grams> {
         let wanted = context.embodied?;
-        if wanted.total_kg.is_none() {
+        if wanted.total.is_none() {
             notes.push(
                 "the machine is taken for one server with a processor, 16 GB and these accelerators, by the figures of Cloud \
                  Carbon Footprint (2026-04)"
@@ -230,8 +241,8 @@ impl Question {
             region: &region.region,
             name: &region.name,
             country: &region.iso3,
-            g_per_kwh: intensity.as_ref().map(|intensity| intensity.g_per_kwh),
-            carbon_g: impact.carbon_g,
+            intensity: intensity.as_ref().map(|intensity| intensity.value),
+            carbon: impact.carbon,
             zone: intensity.as_ref().map(|intensity| intensity.zone.clone()),
             year: intensity.as_ref().and_then(|intensity| intensity.year),
             source: intensity.map(|intensity| intensity.source),

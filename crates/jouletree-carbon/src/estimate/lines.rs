@@ -1,6 +1,6 @@
 //! An answer line by line: what it amounts to and where that comes from, as tables, the page and spreadsheets show it.
 
-use jouletree_model::Watts;
+use jouletree_model::KilowattHours;
 use serde::Serialize;
 
 use super::answer::Answer;
@@ -31,20 +31,21 @@ pub fn lines(answer: &Answer) -> Vec<Line> {
         text,
         how,
     };
-    let energy = |name, value: f64, how| line(name, Some(value), "kWh", amounts::kilowatt_hours(value), how);
+    let energy =
+        |name, value: KilowattHours, how| line(name, Some(value.0), "kWh", amounts::kilowatt_hours(value), how);
     let mut lines = vec![
         energy("IT equipment", answer.it_energy_kwh, hardware(answer)),
         energy("data centre", answer.energy_kwh, format!("PUE {}", answer.pue)),
     ];
-    lines.push(match (&answer.intensity, answer.carbon_g) {
+    lines.push(match (&answer.intensity, answer.carbon) {
         (Some(intensity), Some(grams)) => {
-            line("carbon", Some(grams), "g", amounts::grams(grams), described(intensity))
+            line("carbon", Some(grams.0), "g", amounts::grams(grams), described(intensity))
         }
         _ => line("carbon", None, "g", "unknown".to_owned(), "location unknown; add --country".to_owned()),
     });
     for table in &answer.published {
-        let how = format!("{:.1} g/kWh ({}, {})", table.g_per_kwh, table.source, table.year);
-        lines.push(line("carbon, by others", Some(table.carbon_g), "g", amounts::grams(table.carbon_g), how));
+        let how = format!("{:.1} g/kWh ({}, {})", table.intensity.0, table.source, table.year);
+        lines.push(line("carbon, by others", Some(table.carbon.0), "g", amounts::grams(table.carbon), how));
     }
     lines.push(match answer.water_l {
         Some(litres) => {
@@ -52,9 +53,9 @@ pub fn lines(answer: &Answer) -> Vec<Line> {
         }
         None => line("water", None, "L", "unknown".to_owned(), "no WUE was given".to_owned()),
     });
-    if let Some(grams) = answer.embodied_g {
+    if let Some(grams) = answer.embodied {
         let how = "making the machine, its share of time; not in the lines above".to_owned();
-        lines.push(line("embodied", Some(grams), "g", amounts::grams(grams), how));
+        lines.push(line("embodied", Some(grams.0), "g", amounts::grams(grams), how));
     }
     if let Some(cost) = answer.cost {
         let currency = answer.currency.as_deref().unwrap_or_default();
@@ -84,16 +85,16 @@ pub fn lines(answer: &Answer) -> Vec<Line> {
 fn hardware(answer: &Answer) -> String {
     let machines = &answer.hardware;
     let mut basis = String::new();
-    if machines.watts_each_w > 0.0 {
+    if machines.each.0 > 0.0 {
         let name = machines.accelerator.map(|name| format!("{name} of ")).unwrap_or_default();
-        basis = format!("{} × {name}{}", machines.count, Watts(machines.watts_each_w));
+        basis = format!("{} × {name}{}", machines.count, machines.each);
         if machines.utilization < 1.0 {
             basis += &format!(" at {} %", 100.0 * machines.utilization);
         }
     }
-    if machines.others_w > 0.0 {
+    if machines.others.0 > 0.0 {
         let and = if basis.is_empty() { "" } else { " and " };
-        basis += &format!("{and}{} for the rest", Watts(machines.others_w));
+        basis += &format!("{and}{} for the rest", machines.others);
     }
     format!("{basis}, {} h", machines.hours)
 }

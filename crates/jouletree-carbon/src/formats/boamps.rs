@@ -33,7 +33,7 @@ pub fn report(record: &Record) -> Value {
         "measures": [{
             "measurementMethod": "jouletree",
             "version": record.version,
-            "powerConsumption": impact.energy.kilowatt_hours(),
+            "powerConsumption": impact.energy.kilowatt_hours().0,
             "measurementDuration": record.seconds(),
             "measurementDateTime": local_time(record.start, ' '),
         }],
@@ -47,7 +47,7 @@ pub fn report(record: &Record) -> Value {
         "environment": {
             "country": place.country().map(|country| country.name.clone()),
             "location": place.grid.map(|grid| grid.name.clone()),
-            "powerSourceCarbonIntensity": record.context.intensity.as_ref().map(|intensity| intensity.g_per_kwh),
+            "powerSourceCarbonIntensity": record.context.intensity.as_ref().map(|intensity| intensity.value.0),
         },
         "quality": quality,
     });

@@ -1,5 +1,7 @@
 //! CarbonTracker's blocks, as its parser reads them.
 
+use jouletree_model::{Grams, KilowattHours};
+
 use super::Record;
 use crate::{Equivalents, Factors};
 
@@ -13,7 +15,14 @@ pub enum Consumption {
 }
 
 /// A block: time, energy, grams and kilometres for so many epochs.
-pub fn block(what: Consumption, epochs: usize, seconds: f64, kilowatt_hours: f64, grams: Option<f64>) -> String {
+pub fn block(
+    what: Consumption,
+    epochs: usize,
+    seconds: f64,
+    energy: KilowattHours,
+    carbon: Option<Grams>,
+) -> String {
+    let KilowattHours(kilowatt_hours) = energy;
     let what = match what {
         Consumption::Actual => "Actual",
         Consumption::Predicted => "Predicted",
@@ -22,8 +31,8 @@ pub fn block(what: Consumption, epochs: usize, seconds: f64, kilowatt_hours: f64
         "CarbonTracker: \n{what} consumption for {epochs} epoch(s):\n\tTime:\t{}\n\tEnergy:\t{kilowatt_hours:.12} kWh\n",
         clock(seconds)
     );
-    if let Some(grams) = grams {
-        let km = Equivalents::of(grams, Factors::USUAL).car_km;
+    if let Some(carbon @ Grams(grams)) = carbon {
+        let km = Equivalents::of(carbon, Factors::USUAL).car_km;
         text += &format!("\tCO2eq:\t{grams:.12} g\n\tThis is equivalent to:\n\t{km:.12} km travelled by car\n");
     }
     text
@@ -33,7 +42,7 @@ pub fn block(what: Consumption, epochs: usize, seconds: f64, kilowatt_hours: f64
 pub fn log(record: &Record, epochs: usize) -> String {
     let impact = record.impact();
     let block =
-        block(Consumption::Actual, epochs, record.seconds(), impact.energy.kilowatt_hours(), impact.carbon_g);
+        block(Consumption::Actual, epochs, record.seconds(), impact.energy.kilowatt_hours(), impact.carbon);
     format!("{} - {block}", super::local_time(record.end, ' '))
 }
 

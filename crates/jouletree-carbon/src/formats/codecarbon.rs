@@ -73,13 +73,14 @@ pub struct Utilization {
 pub fn row(record: &Record, used: Utilization) -> Vec<(&'static str, Cell)> {
     let (impact, seconds, place) = (record.impact(), record.seconds(), &record.context.place);
     let parts = record.parts;
-    let kilograms = impact.carbon_g.map(|grams| grams * 1e-3);
+    let kilograms = impact.carbon.map(|grams| grams.0 * 1e-3);
     let power = |part: Option<ClassEnergy>| {
         let joules = record.kilowatt_hours(part) * Joules::PER_KILOWATT_HOUR;
         if seconds > 0.0 { joules / seconds } else { 0.0 }
     };
     let energy = |part: Option<ClassEnergy>| Cell::Number(record.kilowatt_hours(part));
-    // Never empty: carbonboard takes it for text.
+    // Never empty: carbonboard takes these for text.
+    let named = |name: &str| Cell::Text(if name.is_empty() { "unknown" } else { name }.to_owned());
     let region = place.grid.map_or_else(|| "unknown".to_owned(), |grid| grid.name.to_lowercase());
     let cells = [
         Cell::Text(local_time(record.end, 'T')),
@@ -95,10 +96,10 @@ pub fn row(record: &Record, used: Utilization) -> Vec<(&'static str, Cell)> {
         energy(parts.cpu),
         energy(parts.gpu),
         energy(parts.ram),
-        Cell::Number(impact.energy.kilowatt_hours()),
+        Cell::Number(impact.energy.kilowatt_hours().0),
         Cell::Number(impact.water_l),
-        record.country_name().into(),
-        place.country().map_or(Cell::Empty, |country| country.iso3.as_str().into()),
+        named(record.country_name()),
+        named(place.country().map_or("", |country| country.iso3.as_str())),
         Cell::Text(region),
         place.cloud.map_or(Cell::Empty, |cloud| cloud.provider.into()),
         place.cloud.and_then(|cloud| cloud.region).map_or(Cell::Empty, |region| region.region.as_str().into()),
@@ -154,7 +155,7 @@ pub fn side_file(record: &Record) -> Value {
         "pue": record.context.facility.pue,
         "wue": record.context.facility.wue,
         "facility_energy_j": impact.energy.0,
-        "carbon_g": impact.carbon_g,
+        "carbon_g": impact.carbon,
         "water_l": impact.water_l,
         "intensity": record.context.intensity,
     })

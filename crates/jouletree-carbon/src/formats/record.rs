@@ -120,7 +120,7 @@ impl Record {
 
     /// Kilowatt-hours of a part with what the data centre used for it; zero where nothing metered it.
     pub(crate) fn kilowatt_hours(&self, part: Option<ClassEnergy>) -> f64 {
-        part.map_or(0.0, |part| part.energy.kilowatt_hours() * self.context.facility.pue)
+        part.map_or(0.0, |part| part.energy.kilowatt_hours().0 * self.context.facility.pue)
     }
 
     /// Its country's name, or `unknown`.

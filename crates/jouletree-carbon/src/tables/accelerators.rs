@@ -1,5 +1,6 @@
 //! GPUs and TPUs by name, with what they draw at most.
 
+use jouletree_model::Watts;
 use serde::Deserialize;
 
 use super::ACCELERATORS;
@@ -17,7 +18,8 @@ pub struct Accelerator {
     #[serde(rename = "type")]
     pub class: String,
     /// Its thermal design power.
-    pub tdp_w: f64,
+    #[serde(rename = "tdp_w")]
+    pub design_power: Watts,
     /// What one should know about the figure.
     pub note: String,
 }

@@ -1,5 +1,6 @@
 //! Regions of cloud providers, and where they are.
 
+use jouletree_model::GramsPerKwh;
 use serde::Deserialize;
 
 use super::CLOUD_REGIONS;
@@ -24,13 +25,13 @@ pub struct CloudRegion {
     pub grid: String,
     /// Grams per kilowatt-hour by Google's own page.
     #[serde(rename = "google_g_per_kwh")]
-    pub google: Option<f64>,
+    pub google: Option<GramsPerKwh>,
     /// Grams per kilowatt-hour by the coefficients of Cloud Carbon Footprint.
     #[serde(rename = "ccf_g_per_kwh")]
-    pub ccf: Option<f64>,
+    pub ccf: Option<GramsPerKwh>,
     /// Grams per kilowatt-hour by the ML CO2 calculator, of 2019 to 2021.
     #[serde(rename = "mlco2_g_per_kwh")]
-    pub mlco2: Option<f64>,
+    pub mlco2: Option<GramsPerKwh>,
     /// How much more than its computers the data centre uses, by the same.
     #[serde(rename = "mlco2_pue")]
     pub pue: Option<f64>,

@@ -1,5 +1,6 @@
 //! Countries: the intensity of their electricity and what it is made from.
 
+use jouletree_model::GramsPerKwh;
 use serde::Deserialize;
 
 use super::sources::{BIOFUEL, COAL, GAS, HYDRO, Mix, NUCLEAR, OIL, OTHER_RENEWABLE, SOLAR, WIND};
@@ -22,7 +23,8 @@ pub struct Country {
     /// The year of the figures.
     pub year: u16,
     /// Grams of CO2 equivalent per kilowatt-hour; zero where the origin has a hole.
-    pub g_per_kwh: f64,
+    #[serde(rename = "g_per_kwh")]
+    pub intensity: GramsPerKwh,
     total_twh: f64,
     coal_twh: f64,
     oil_twh: f64,
@@ -87,6 +89,6 @@ impl Country {
 #[doc(hidden)]
 pub fn without_published() -> Vec<Country> {
     let mut countries: Vec<Country> = read(include_str!("../../data/countries.csv"));
-    countries.iter_mut().for_each(|country| country.g_per_kwh = 0.0);
+    countries.iter_mut().for_each(|country| country.intensity = GramsPerKwh(0.0));
     countries
 }

@@ -1,5 +1,6 @@
 //! Parts of countries that have figures of their own: states of the USA, provinces, Nordic bidding zones.
 
+use jouletree_model::GramsPerKwh;
 use serde::Deserialize;
 
 use super::GRIDS;
@@ -18,7 +19,8 @@ pub struct Grid {
     /// The year of the figure.
     pub year: u16,
     /// Grams of CO2 equivalent per kilowatt-hour.
-    pub g_per_kwh: f64,
+    #[serde(rename = "g_per_kwh")]
+    pub intensity: GramsPerKwh,
     dataset: String,
     note: String,
 }

@@ -70,14 +70,14 @@ mod tests {
     #[test]
     fn figures_are_plausible() {
         for country in COUNTRIES.iter() {
-            assert!((0.0..1500.0).contains(&country.g_per_kwh), "{country:?}");
+            assert!((0.0..1500.0).contains(&country.intensity.0), "{country:?}");
         }
         for grid in GRIDS.iter() {
-            assert!((1.0..1000.0).contains(&grid.g_per_kwh), "{grid:?}");
+            assert!((1.0..1000.0).contains(&grid.intensity.0), "{grid:?}");
         }
         let of_regions = |region: &CloudRegion| [region.google, region.ccf, region.mlco2];
         for value in CLOUD_REGIONS.iter().flat_map(of_regions).flatten() {
-            assert!((1.0..1100.0).contains(&value), "{value}");
+            assert!((1.0..1100.0).contains(&value.0), "{value:?}");
         }
     }
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use jouletree_model::GramsPerKwh;
 use serde::Deserialize;
 
 use super::read;
 
 /// Grams per kilowatt-hour in the mean of the world, by the IEA's report of 2019.
-pub const WORLD_AVERAGE: f64 = 475.0;
+pub const WORLD_AVERAGE: GramsPerKwh = GramsPerKwh(475.0);
 
 pub(crate) const COAL: &str = "coal";
 pub(crate) const OIL: &str = "petroleum";
@@ -34,13 +35,13 @@ const ALIASES: [(&str, &str); 6] = [
 #[derive(Deserialize)]
 struct Source {
     source: String,
-    g_per_kwh: f64,
+    g_per_kwh: GramsPerKwh,
 }
 
 static FACTORS: LazyLock<Vec<Source>> = LazyLock::new(|| read(include_str!("../../data/sources.csv")));
 
 /// Grams per kilowatt-hour of a source; none for a sum of others such as `fossil`, which would be counted twice.
-pub fn factor(source: &str) -> Option<f64> {
+pub fn factor(source: &str) -> Option<GramsPerKwh> {
     let source = source.trim().to_ascii_lowercase();
     let source = ALIASES.iter().find(|(alias, _)| *alias == source).map_or(source.as_str(), |(_, name)| name);
     let is_sum = matches!(source, "fossil" | "world_average" | "renewables" | "low_carbon");
@@ -65,10 +66,10 @@ impl Mix {
     }
 
     /// Grams per kilowatt-hour, if something is in it and every source has a factor.
-    pub fn intensity(&self) -> Option<f64> {
-        let parts = self.0.iter().map(|(source, amount)| Some(factor(source)? * amount));
+    pub fn intensity(&self) -> Option<GramsPerKwh> {
+        let parts = self.0.iter().map(|(source, amount)| Some(factor(source)?.0 * amount));
         let grams: f64 = parts.sum::<Option<f64>>()?;
-        (self.total() > 0.0).then(|| grams / self.total())
+        (self.total() > 0.0).then(|| GramsPerKwh(grams / self.total()))
     }
 }
 
@@ -83,7 +84,7 @@ mod tests {
         for (source, part) in [("coal", 0.25), ("oil", 0.35), ("gas", 0.26), ("nuclear", 0.14)] {
             mix.add(source, part);
         }
-        assert!((mix.intensity().unwrap_or_default() - 731.59).abs() < 1e-9);
+        assert!((mix.intensity().unwrap_or_default().0 - 731.59).abs() < 1e-9);
         assert_eq!(Mix::default().intensity(), None);
     }
 

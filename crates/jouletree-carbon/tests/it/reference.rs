@@ -11,7 +11,9 @@ use jouletree_carbon::{
     forecast_intensity, sci,
 };
 use jouletree_model::sampling::{Mono, Quality, SensorInfo};
-use jouletree_model::{Device, DeviceClass, Joules, Kind, Nanos, Watts};
+use jouletree_model::{
+    Device, DeviceClass, Grams, GramsPerKwh, Joules, KilowattHours, Kind, Microjoules, Nanos, Watts,
+};
 use jouletree_series::{Advance, Counter};
 use serde_json::Value;
 
@@ -71,14 +73,14 @@ fn answer(id: &str, input: &Value) -> Option<f64> {
         |name: &str| -> Vec<f64> { input[name].as_array().unwrap().iter().map(|n| n.as_f64().unwrap()).collect() };
     let family = id.split('_').next().unwrap();
     Some(match (id, family) {
-        ("lecture_mix" | "lecture_mix_codecarbon", _) => mix(input).intensity()?,
+        ("lecture_mix" | "lecture_mix_codecarbon", _) => mix(input).intensity()?.0,
         ("unknown_country" | "forced_intensity", _) | (_, "country" | "region" | "cloud") => grams(input)?,
         ("constant_mode", _) => cpu::constant(Watts(number("tdp_w"))).0,
         ("unknown_cpu", _) => cpu::design_power("no such processor", number("threads") as usize).0.0,
-        ("uj_to_kwh", _) => Joules(number("uj") * 1e-6).kilowatt_hours(),
+        ("uj_to_kwh", _) => Joules(number("uj") * 1e-6).kilowatt_hours().0,
         // The table of states is in grams already: California's 394.769 lb/MWh.
-        ("lbs_mwh", _) => Grid::by_code("US-CA").unwrap().g_per_kwh / 394.769 * number("lbs_per_mwh") * 1e-3,
-        ("rapl_wrap" | "rapl_wrap_no_max", _) => counted(input)?.kilowatt_hours(),
+        ("lbs_mwh", _) => Grid::by_code("US-CA").unwrap().intensity.0 / 394.769 * number("lbs_per_mwh") * 1e-3,
+        ("rapl_wrap" | "rapl_wrap_no_max", _) => counted(input)?.kilowatt_hours().0,
         ("mix_fallback_to_world_average", _) => {
             let countries = without_published();
             assert_eq!(countries.len() as f64, number("countries"));
@@ -89,36 +91,39 @@ fn answer(id: &str, input: &Value) -> Option<f64> {
                 numbers("epoch_energy_it_kwh").iter().map(|kwh| epoch(kwh * 3.6e6, 1.0)).collect();
             let seen = forecast(&done, number("epochs") as usize)?;
             let facility = Facility::new(number("pue"), 0.0).unwrap();
-            Impact::of(seen.energy, facility, None).energy.kilowatt_hours()
+            Impact::of(seen.energy, facility, None).energy.kilowatt_hours().0
         }
         ("ct_predict_time", _) => {
             let done: Vec<Epoch> = numbers("epoch_times_s").iter().map(|seconds| epoch(1.0, *seconds)).collect();
             forecast(&done, number("epochs") as usize)?.time.0 as f64 * 1e-9
         }
-        ("ct_km", _) => Equivalents::of(number("g"), Factors::USUAL).car_km,
+        ("ct_km", _) => Equivalents::of(Grams(number("g")), Factors::USUAL).car_km,
         ("ct_forecast_weighting", _) => {
             forecast_intensity(&numbers("measured"), number("latest"), number("pred_seconds"))
         }
         ("mlco2_calc", _) => {
             let energy = Joules(number("w") * number("hours") * 3600.0);
-            let intensity = Intensity::given(number("g_per_kwh"));
-            Impact::of(energy, Facility::default(), Some(&intensity)).carbon_g? * 1e-3
+            let intensity = Intensity::given(GramsPerKwh(number("g_per_kwh")));
+            Impact::of(energy, Facility::default(), Some(&intensity)).carbon?.0 * 1e-3
         }
         ("mlco2_km", _) => number("kg") * 1e3 / Factors::MLCO2_CAR_G_PER_MILE * Factors::KM_PER_MILE,
         ("mlco2_coal", _) => number("kg") * 1e3 / Factors::MLCO2_G_PER_POUND_OF_COAL * 0.453_592_37,
         ("mlco2_trees", _) => number("kg") * 1e3 / Factors::MLCO2_G_PER_SEEDLING,
-        ("eco2ai_emission", _) => Intensity::given(number("kg_per_mwh")).grams(number("kwh")) * 1e-3,
+        ("eco2ai_emission", _) => {
+            Intensity::given(GramsPerKwh(number("kg_per_mwh"))).grams(KilowattHours(number("kwh"))).0 * 1e-3
+        }
         ("board_miles", _) => number("kg") * 1e3 / Factors::CODECARBON_CAR_G_PER_MILE,
-        ("board_tv", _) => Equivalents::of(number("kg") * 1e3, Factors::USUAL).tv_hours * 60.0,
+        ("board_tv", _) => Equivalents::of(Grams(number("kg") * 1e3), Factors::USUAL).tv_hours * 60.0,
         ("board_household", _) => number("kg") * 1e3 / Factors::CODECARBON_HOUSEHOLD_G_PER_WEEK * 100.0,
         ("gmt_embodied", _) => {
             let machine =
-                Embodied { total_kg: number("TE_g") * 1e-3, life_years: number("EL_years"), share: number("RS") };
-            machine.grams(Nanos((number("seconds") * 1e9) as i64))
+                Embodied { total: Grams(number("TE_g")), life_years: number("EL_years"), share: number("RS") };
+            machine.grams(Nanos((number("seconds") * 1e9) as i64)).0
         }
         ("sci", _) => {
-            let operational = Intensity::given(number("I_g_per_kwh")).grams(number("E_kwh"));
-            sci(operational, number("M_g"), number("R"))?
+            let operational =
+                Intensity::given(GramsPerKwh(number("I_g_per_kwh"))).grams(KilowattHours(number("E_kwh")));
+            sci(operational, Grams(number("M_g")), number("R"))?.0
         }
         ("water", _) => {
             let facility = Facility::new(number("pue"), number("wue")).unwrap();
@@ -165,8 +170,9 @@ fn grams(input: &Value) -> Option<f64> {
         None => (text("region"), None),
     };
     let place = Location::find(text("iso3"), region, text("provider"), cloud_region).ok()?;
-    let known = chain::Known { given: input["forced_g_per_kwh"].as_f64(), ..chain::Known::default() };
-    Some(chain::intensity(&known, &place)?.grams(input["energy_kwh"].as_f64().unwrap()))
+    let known =
+        chain::Known { given: input["forced_g_per_kwh"].as_f64().map(GramsPerKwh), ..chain::Known::default() };
+    Some(chain::intensity(&known, &place)?.grams(KilowattHours(input["energy_kwh"].as_f64().unwrap())).0)
 }
 
 /// What a counter says between two readings; none when it cannot be known.
@@ -178,9 +184,9 @@ fn counted(input: &Value) -> Option<Joules> {
         source: "reference".to_owned(),
         kind: Kind::Measured,
         range: count("max_uj"),
-        step: 61.0,
+        step: Microjoules(61.0),
         period: Nanos(1_000_000),
-        most_watts: 1000.0,
+        most: Watts(1000.0),
         is_slow: false,
         quality: Quality::default(),
     };
@@ -203,7 +209,7 @@ fn the_mean_of_the_world_is_opt_in() {
     assert_eq!(chain::intensity(&chain::Known::default(), &place), None);
     let allowed = chain::Known { world_average: true, ..chain::Known::default() };
     let known = chain::intensity(&allowed, &place).unwrap();
-    assert_eq!((known.g_per_kwh, known.zone.as_str(), known.origin.as_str()), (475.0, "world", "world-average"));
+    assert_eq!((known.value.0, known.zone.as_str(), known.origin.as_str()), (475.0, "world", "world-average"));
 }
 
 /// Every figure says of which grid and year it is, and who published it.

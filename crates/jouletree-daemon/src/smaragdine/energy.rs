@@ -139,8 +139,8 @@ fn place(info: &SensorInfo) -> Option<(u32, EnergyField)> {
 
 #[cfg(test)]
 mod tests {
-    use jouletree_model::Device;
     use jouletree_model::sampling::{Anchor, Quality};
+    use jouletree_model::{Device, Microjoules, Watts};
 
     use super::*;
 
@@ -151,9 +151,9 @@ mod tests {
             source: String::new(),
             kind: Kind::Measured,
             range: None,
-            step: 1.0,
+            step: Microjoules(1.0),
             period: Nanos(1_000_000),
-            most_watts: 1e3,
+            most: Watts(1e3),
             is_slow: false,
             quality: Quality::default(),
         }

@@ -1,7 +1,7 @@
 //! Sensors, figures of the sampler and the end of a session on the wire.
 
 use jouletree_model::sampling::{Bounds, Class, Ending, Quality, SensorInfo, Stats};
-use jouletree_model::{Kind, Nanos};
+use jouletree_model::{Kind, Microjoules, Nanos, Watts};
 
 use super::{WireError, v1};
 
@@ -19,9 +19,9 @@ pub fn sensor(info: &SensorInfo) -> v1::Sensor {
         }
         .into(),
         range: info.range,
-        step: info.step,
+        step: info.step.0,
         period_ns: info.period.0,
-        most_watts: info.most_watts,
+        most_watts: info.most.0,
         is_slow: info.is_slow,
         lag_ns: info.quality.lag.0,
         coverage: info.quality.coverage,
@@ -45,9 +45,9 @@ pub fn sensor_from(sent: v1::Sensor) -> Result<SensorInfo, WireError> {
         source: sent.source,
         kind,
         range: sent.range,
-        step: sent.step,
+        step: Microjoules(sent.step),
         period: Nanos(sent.period_ns),
-        most_watts: sent.most_watts,
+        most: Watts(sent.most_watts),
         is_slow: sent.is_slow,
         quality: Quality { lag: Nanos(sent.lag_ns), coverage: sent.coverage, bounds },
     })

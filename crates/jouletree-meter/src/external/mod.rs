@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use jouletree_host::Now;
 use jouletree_model::sampling::{Anchor, Mono, Quality, SensorInfo};
-use jouletree_model::{Device, DeviceClass, Kind, Nanos, PowerUnit};
+use jouletree_model::{Device, DeviceClass, Kind, Microjoules, Nanos, PowerUnit, Watts};
 
 pub use address::MeterAddress;
 
@@ -87,9 +87,9 @@ impl ExternalMeter {
             source: self.source(),
             kind: kind(unit),
             range: None,
-            step: 1.0,
+            step: Microjoules(1.0),
             period: ASSUMED_PERIOD,
-            most_watts: MOST_WATTS,
+            most: Watts(MOST_WATTS),
             is_slow: false,
             quality: Quality::default(),
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use jouletree_host::Now;
 use jouletree_model::sampling::{Mono, Quality, SensorInfo};
-use jouletree_model::{DeviceClass, Kind, Nanos};
+use jouletree_model::{DeviceClass, Kind, Microjoules, Nanos, Watts};
 
 use super::integral::Integral;
 use super::rules::{ChipMeter, Files};
@@ -102,9 +102,9 @@ fn info(meter: &ChipMeter) -> SensorInfo {
         source: format!("{} at {place}", meter.chip),
         kind,
         range: None,
-        step: 1.0,
+        step: Microjoules(1.0),
         period: meter.period,
-        most_watts: most_watts(meter),
+        most: Watts(most_watts(meter)),
         is_slow: meter.is_slow,
         quality: Quality::default(),
     }

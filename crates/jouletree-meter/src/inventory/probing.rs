@@ -65,7 +65,7 @@ fn time(nanos: Nanos) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use jouletree_model::{Device, DeviceClass, Kind};
+    use jouletree_model::{Device, DeviceClass, Kind, Microjoules, Watts};
 
     use super::*;
     use crate::{ReadError, Sensor};
@@ -94,9 +94,9 @@ mod tests {
             source: "a test".into(),
             kind: Kind::Measured,
             range: None,
-            step: 1.0,
+            step: Microjoules(1.0),
             period: Nanos(1_000_000),
-            most_watts: 100.0,
+            most: Watts(100.0),
             is_slow,
             quality: Quality::default(),
         };

@@ -15,7 +15,7 @@ pub use law::{PowerLaw, Quantiles};
 
 use jouletree_host::{Now, Roots};
 use jouletree_model::sampling::{Bounds, Mono, Quality, SensorInfo};
-use jouletree_model::{Device, DeviceClass, Kind, Nanos, Watts};
+use jouletree_model::{Device, DeviceClass, Kind, Microjoules, Nanos, Watts};
 
 use crate::{Found, ReadError, Reading, Sensor, Unusable};
 use law::Estimate;
@@ -63,9 +63,9 @@ pub fn find(roots: &Roots, given: Option<&Given>) -> Found {
         source: format!("model: share of a machine's power at the plug, by {}", law.basis()),
         kind: Kind::Estimated,
         range: None,
-        step: 1.0,
+        step: Microjoules(1.0),
         period: PERIOD,
-        most_watts: MARGIN * law.most(cpus).0,
+        most: Watts(MARGIN * law.most(cpus).0),
         is_slow: false,
         quality: Quality { bounds: law.widest_bounds(cpus), ..Quality::default() },
     };

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use jouletree_host::{Now, Roots};
 use jouletree_model::sampling::{Mono, Quality, SensorInfo};
-use jouletree_model::{Device, DeviceClass, Kind, Nanos};
+use jouletree_model::{Device, DeviceClass, Kind, Microjoules, Nanos, Watts};
 
 pub use gpu::Gpu;
 
@@ -115,9 +115,9 @@ fn unknown_gpu(index: u32, source: String) -> SensorInfo {
         source,
         kind: Kind::Measured,
         range: None,
-        step: 1e3,
+        step: Microjoules(1e3),
         period: sensor::ASSUMED_PERIOD,
-        most_watts: sensor::MOST_WATTS,
+        most: Watts(sensor::MOST_WATTS),
         is_slow: true,
         quality: Quality::default(),
     }

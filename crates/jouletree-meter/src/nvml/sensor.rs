@@ -2,7 +2,7 @@
 
 use jouletree_host::Now;
 use jouletree_model::sampling::{Mono, SensorInfo};
-use jouletree_model::{Kind, Nanos};
+use jouletree_model::{Kind, Microjoules, Nanos, Watts};
 
 use super::gpu::{Gpu, Quantity};
 use super::integral::PowerIntegral;
@@ -52,7 +52,7 @@ impl GpuSensor {
         let bus = gpu.pci_bus().map(|bus| format!(" at {bus}")).unwrap_or_default();
         let mut info = unknown_gpu(gpu.index(), format!("{PREFIX}{name}{bus}"));
         if let Some(limit) = gpu.limit_milliwatts().ok().filter(|limit| *limit > 0) {
-            info.most_watts = f64::from(limit) * 1e-3 * ABOVE_LIMIT;
+            info.most = Watts(f64::from(limit) * 1e-3 * ABOVE_LIMIT);
         }
         let quantity = match best_of(&gpu, &Quantity::ALL) {
             Ok(quantity) => quantity,
@@ -113,7 +113,7 @@ impl GpuSensor {
         if self.quantity != Quantity::Energy {
             // What is computed from power is not read from a meter of energy.
             self.info.kind = Kind::Derived;
-            self.info.step = 1.0;
+            self.info.step = Microjoules(1.0);
         }
         // No GPU is slower; a power that seldom changes only looks so.
         let period = period.min(ASSUMED_PERIOD);

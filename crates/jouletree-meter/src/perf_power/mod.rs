@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 
 use jouletree_host::Roots;
 use jouletree_model::sampling::{Quality, SensorInfo};
-use jouletree_model::{Device, DeviceClass, Kind, Nanos};
+use jouletree_model::{Device, DeviceClass, Kind, Microjoules, Nanos, Watts};
 
 use crate::share::machine::package;
 use crate::{Found, Sensor, Unusable};
@@ -95,9 +95,9 @@ fn info(pmu: &PowerPmu, event: &EnergyEvent, socket: u32, cpus: &[usize]) -> Sen
         kind: Kind::Measured,
         // Years away; that it is known says that the counter never rests.
         range: Some((u64::MAX as f64 * event.joules.unwrap_or_default() * 1e6) as u64),
-        step: STEP,
+        step: Microjoules(STEP),
         period: PERIOD,
-        most_watts: crate::powercap::most_watts(device.class(), domain),
+        most: Watts(crate::powercap::most_watts(device.class(), domain)),
         is_slow: false,
         quality: Quality::default(),
         device,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jouletree_model::sampling::{Quality, SensorInfo};
-use jouletree_model::{Device, DeviceClass, Kind, Nanos};
+use jouletree_model::{Device, DeviceClass, Kind, Microjoules, Nanos, Watts};
 
 use super::mirror::is_mirror;
 use super::sensor::Powercap;
@@ -86,9 +86,9 @@ fn opened(zones: &[&Zone], info: &mut SensorInfo) -> Result<Box<dyn Sensor>, Unu
     }
     info.range = Some(range);
     info.step = if zones.iter().all(|zone| zone.control().starts_with("intel-rapl")) {
-        range as f64 / REGISTER
+        Microjoules(range as f64 / REGISTER)
     } else {
-        1.0
+        Microjoules(1.0)
     };
     Ok(Box::new(Powercap::new(info.clone(), range, parts)))
 }
@@ -104,9 +104,9 @@ fn info(device: &Device, domain: &Option<String>, zones: &[&Zone]) -> SensorInfo
         source: sources.join(" + "),
         kind: Kind::Measured,
         range: None,
-        step: 1.0,
+        step: Microjoules(1.0),
         period: PERIOD,
-        most_watts: most_watts(device.class(), domain.as_deref()),
+        most: Watts(most_watts(device.class(), domain.as_deref())),
         is_slow: false,
         quality: Quality::default(),
     }

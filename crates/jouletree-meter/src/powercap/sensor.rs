@@ -20,7 +20,7 @@ pub(super) struct Powercap {
 
 impl Powercap {
     pub fn new(info: SensorInfo, range: u64, parts: Vec<ZoneCounter>) -> Powercap {
-        let around = range.saturating_add(info.step.round() as u64).max(1);
+        let around = range.saturating_add(info.step.0.round() as u64).max(1);
         Powercap { info, range, around, parts }
     }
 }

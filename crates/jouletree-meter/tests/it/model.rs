@@ -96,7 +96,7 @@ fn what_cannot_be_read_is_no_number() {
 #[test]
 fn on_this_machine_the_estimate_grows_and_stays_within_idle_and_full() {
     let found = find(&Roots::default(), None);
-    let (most, bounds) = (found.info.most_watts, found.info.quality.bounds.unwrap());
+    let (most, bounds) = (found.info.most.0, found.info.quality.bounds.unwrap());
     assert!(bounds.low < 1.0 && bounds.high > 1.0, "{bounds:?}");
     let mut sensor = found.sensor.unwrap();
     let (begin, first) = (Mono::now(), sensor.read().unwrap());

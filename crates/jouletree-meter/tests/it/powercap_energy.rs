@@ -82,7 +82,7 @@ proptest! {
         prop_assert_eq!(counter.take(machine.now(), sensor.read().unwrap()), Advance::Begins);
         let info = sensor.info();
         // The longest time for which the counter cannot have wrapped twice, within a millisecond.
-        let seconds = info.range.unwrap() as f64 * 1e-6 / info.most_watts;
+        let seconds = info.range.unwrap() as f64 * 1e-6 / info.most.0;
         let longest = Duration::from_secs_f64(seconds) - Duration::from_millis(20);
         // Each stretch without a gap has two ends, each of which may be off by a tick.
         let (mut in_gaps, mut stretches) = (0.0, 1.0);

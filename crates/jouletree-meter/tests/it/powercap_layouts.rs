@@ -51,10 +51,10 @@ fn ranges_and_steps_are_each_zones_own() {
     let client = machine(Layout::Client, "");
     let package = client.sensor("cpu:0", None).info().clone();
     assert_eq!(package.range, Some(262_143_328_850));
-    assert!((package.step - 61.035).abs() < 1e-6);
+    assert!((package.step.0 - 61.035).abs() < 1e-6);
     let dram = client.sensor("dram:0", None).info().clone();
     assert_eq!(dram.range, Some(65_712_999_613));
-    assert!((dram.step - 15.3).abs() < 1e-6);
+    assert!((dram.step.0 - 15.3).abs() < 1e-6);
     let amd = machine(Layout::Amd, "").sensor("cpu:0", None).info().clone();
     assert_eq!(amd.range, Some(65_532_610_987));
     assert!(

@@ -3,7 +3,7 @@
 use super::REDACTED;
 
 /// How tokens of a service begin, and how many letters follow at least.
-const PREFIXES: [(&str, usize); 30] = [
+const PREFIXES: [(&str, usize); 31] = [
     ("sk-", 16),
     ("sk_live_", 10),
     ("sk_test_", 10),
@@ -34,6 +34,15 @@ const PREFIXES: [(&str, usize); 30] = [
     ("nvapi-", 20),
     ("gsk_", 20),
     ("r8_", 20),
+    ("hvs.", 20),
+];
+/// Addresses to which a message can be sent by anyone who has them: what follows is the secret.
+const WEBHOOKS: [&str; 5] = [
+    "://hooks.slack.com/services/",
+    "://discord.com/api/webhooks/",
+    "://discordapp.com/api/webhooks/",
+    "://api.telegram.org/bot",
+    ".webhook.office.com/webhookb2/",
 ];
 /// A token has a stretch of so many letters and digits, with no sign between.
 const STRETCH: usize = 10;
@@ -56,7 +65,23 @@ fn is_random(text: &str) -> bool {
 
 /// A text without such tokens and without passwords in addresses.
 pub fn without_credentials(text: &str) -> String {
-    without_tokens(&without_bearer(&without_passwords(text)))
+    without_tokens(&without_bearer(&without_webhooks(&without_passwords(text))))
+}
+
+fn without_webhooks(text: &str) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut rest = text;
+    let next = |text: &str| WEBHOOKS.iter().filter_map(|hook| Some(text.find(hook)? + hook.len())).min();
+    while let Some(start) = next(rest) {
+        result.push_str(&rest[..start]);
+        rest = &rest[start..];
+        let is_end = |letter: char| letter.is_whitespace() || matches!(letter, '"' | '\'' | '<' | '>' | ')' | ',');
+        let end = rest.find(is_end).unwrap_or(rest.len());
+        result.push_str(if end > 0 { REDACTED } else { "" });
+        rest = &rest[end..];
+    }
+    result.push_str(rest);
+    result
 }
 
 fn without_tokens(text: &str) -> String {

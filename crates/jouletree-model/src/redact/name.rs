@@ -1,7 +1,7 @@
 //! Which names name secrets. A name is cut into words: `hubApiKey`, `--hub-api-key` and `HUB_API_KEY` are the same.
 
 /// Words that make a secret of any name they are in.
-const SECRET: [&str; 13] = [
+const SECRET: [&str; 14] = [
     "password",
     "passwords",
     "passwd",
@@ -15,6 +15,7 @@ const SECRET: [&str; 13] = [
     "apikey",
     "authtoken",
     "accesstoken",
+    "sshpass",
 ];
 /// A name that ends so is that of a place or a property of the secret.
 const ABOUT: [&str; 22] = [
@@ -132,7 +133,9 @@ pub fn names_secret(name: &str) -> bool {
     if ABOUT.contains(&last.as_str()) {
         return false;
     }
-    if words.iter().any(|word| SECRET.contains(&word.as_str())) {
+    // `PGPASSWORD` and `PassWord` are passwords, too.
+    let is_password = |text: &str| text.ends_with("password") || text.ends_with("passwd");
+    if words.iter().any(|word| SECRET.contains(&word.as_str())) || is_password(&words.concat()) {
         return true;
     }
     let of = |list: &[&str]| before.last().is_some_and(|word| list.contains(&word.as_str()));

@@ -55,6 +55,40 @@ fn secrets_go_and_everything_else_stays() {
         ("ffmpeg|--pass|2|-u|bob|-p|3", ""),
         ("wandb|login|0123456789abcdef0123456789abcdef01234567", "wandb|login|REDACTED"),
         ("git|checkout|0123456789abcdef0123456789abcdef01234567", ""),
+        (
+            "env|PGPASSWORD=abc|SSHPASS=def|python|--PassWord=ghi",
+            "env|PGPASSWORD=REDACTED|SSHPASS=REDACTED|python|--PassWord=REDACTED",
+        ),
+        (
+            "python|-c|os.environ['HF_TOKEN'] = 'abc'; x[\"KEY\"]=k",
+            "python|-c|os.environ['HF_TOKEN'] = 'REDACTED'; x[\"KEY\"]=REDACTED",
+        ),
+        ("docker|login|-u|me|-p|abc", "docker|login|-u|me|-p|REDACTED"),
+        ("az|login|-p|abc", "az|login|-p|REDACTED"),
+        ("docker|run|-p|8080|login", ""),
+        ("redis-cli|-a|abc|-p|6379", "redis-cli|-a|REDACTED|-p|6379"),
+        ("openssl|rsa|-passin|pass:abc|-passout|env:P", "openssl|rsa|-passin|pass:REDACTED|-passout|env:P"),
+        ("smbclient|-U|me%abc", "smbclient|-U|me%REDACTED"),
+        ("zip|-P|abc|a.zip", "zip|-P|REDACTED|a.zip"),
+        ("7z|a|-pabc|a.7z", "7z|a|-pREDACTED|a.7z"),
+        ("ldapsearch|-w|abc|-x", "ldapsearch|-w|REDACTED|-x"),
+        ("sqlcmd|-P|abc", "sqlcmd|-P|REDACTED"),
+        ("vault|login|abc", "vault|login|REDACTED"),
+        ("kubectl|create|secret|--from-literal=pw=abc", "kubectl|create|secret|--from-literal=pw=REDACTED"),
+        (
+            "aws|configure|set|aws_secret_access_key|abc|--profile|p",
+            "aws|configure|set|aws_secret_access_key|REDACTED|--profile|p",
+        ),
+        ("git|config|user.name|abc|user.token|x", "git|config|user.name|abc|user.token|REDACTED"),
+        (
+            "x|--webhook=https://hooks.slack.com/services/T0/B0/abc",
+            "x|--webhook=https://hooks.slack.com/services/REDACTED",
+        ),
+        (
+            "x|curl https://api.telegram.org/bot12:abc/sendMessage -d a",
+            "x|curl https://api.telegram.org/botREDACTED -d a",
+        ),
+        ("python|train.py|-p|4|-a|resnet18|-w|8|-P|2|-k|5|--set|lr.min|0", ""),
         // Names that only look like it.
         (
             "x|--tokenizer|bert|--max-tokens|512|--max_new_tokens=7|--num-keys|4|--pad-token|[PAD]|--eos_token=</s>",

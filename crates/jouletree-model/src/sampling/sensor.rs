@@ -1,6 +1,6 @@
 //! What is known about a sensor: its device, its counter, its quality.
 
-use crate::{Device, Kind, Nanos};
+use crate::{Device, Kind, Microjoules, Nanos, Watts};
 
 /// What is known about a sensor.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,12 +15,12 @@ pub struct SensorInfo {
     pub kind: Kind,
     /// The largest count before it begins again at zero; `None` when it never does.
     pub range: Option<u64>,
-    /// The step in which it counts, in microjoules.
-    pub step: f64,
+    /// The step in which it counts.
+    pub step: Microjoules,
     /// How often the hardware updates it, as far as that is known.
     pub period: Nanos,
-    /// The device cannot draw more watts than this: faster growth means that the counter was reset.
-    pub most_watts: f64,
+    /// The device cannot draw more than this: faster growth means that the counter was reset.
+    pub most: Watts,
     /// Whether reading it may take milliseconds, so that it must not hold up the others.
     pub is_slow: bool,
     /// How far its numbers can be trusted, beyond their kind.

@@ -129,7 +129,7 @@ impl Predicted {
     pub fn per_million(&self, tariff: Option<Tariff>) -> PerMillion {
         let (energy, interval) = self.total();
         let million = |energy: Joules| Joules(energy.0 / self.batch.max(1) as f64 * MILLION);
-        let kwh = |energy: Joules| million(energy).kilowatt_hours();
+        let kwh = |energy: Joules| million(energy).kilowatt_hours().0;
         PerMillion {
             kwh: kwh(energy),
             kwh_interval: interval.map(|interval| [kwh(interval.low), kwh(interval.high)]),

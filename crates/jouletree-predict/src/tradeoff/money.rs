@@ -12,7 +12,7 @@ pub struct Tariff(pub f64);
 impl Tariff {
     /// What an energy costs.
     pub fn cost(self, energy: Joules) -> f64 {
-        energy.kilowatt_hours() * self.0
+        energy.kilowatt_hours().0 * self.0
     }
 }
 
@@ -24,7 +24,7 @@ mod tests {
     #[test]
     fn the_published_example() {
         let energy = Joules(161.0 * Joules::PER_KILOWATT_HOUR);
-        assert!((energy.kilowatt_hours() - 161.0).abs() < 1e-9);
+        assert!((energy.kilowatt_hours().0 - 161.0).abs() < 1e-9);
         assert!((Tariff(0.1319).cost(energy) - 21.24).abs() < 0.005);
     }
 }

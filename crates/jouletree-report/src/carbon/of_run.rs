@@ -5,7 +5,7 @@ use jouletree_carbon::formats::codecarbon::Utilization;
 use jouletree_carbon::formats::{ClassEnergy, Machine, Parts, Record};
 use jouletree_carbon::settings::{Key, Settings};
 use jouletree_carbon::{Context, Embodied, memory};
-use jouletree_model::{DeviceClass, DeviceEnergy, Joules, Kind, Nanos, Warning};
+use jouletree_model::{DeviceClass, DeviceEnergy, Grams, Joules, Kind, Nanos, Warning};
 use jouletree_run::{Balance, HostFacts, Recording, Resources, RunError, RunFolder, Scope};
 use uuid::Uuid;
 
@@ -225,7 +225,7 @@ pub fn mean(numbers: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 /// Grams of making the machine that fall to a run, if they are to be counted.
-pub fn embodied_g(record: &Record) -> Option<f64> {
+pub fn embodied(record: &Record) -> Option<Grams> {
     let wanted = record.context.embodied?;
     let gpus = u32::try_from(record.machine.gpus.len()).unwrap_or(u32::MAX);
     let of_parts = Embodied::of_server(1, gpus, record.machine.memory_gib.unwrap_or_default());

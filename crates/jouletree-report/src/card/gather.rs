@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jouletree_carbon::formats::{Machine, Record};
 use jouletree_carbon::settings::Settings;
 use jouletree_carbon::{Context, Impact, Intensity, Location};
-use jouletree_model::{Joules, Kind, Warning};
+use jouletree_model::{Grams, Joules, KilowattHours, Kind, Warning};
 use jouletree_run::{RunError, RunFolder, Scope, accounted};
 use serde::Serialize;
 
@@ -62,22 +62,27 @@ pub struct RunRow {
     #[serde(rename = "high_j")]
     pub high: Joules,
     pub kind: Option<Kind>,
-    pub carbon_g: Option<f64>,
+    #[serde(rename = "carbon_g")]
+    pub carbon: Option<Grams>,
 }
 
 /// The impact of the energy of all runs together.
 #[derive(Debug, Serialize)]
 #[expect(missing_docs, reason = "docs/json.md documents every field")]
 pub struct Carbon {
-    pub it_energy_kwh: f64,
+    pub it_energy_kwh: KilowattHours,
     pub pue: f64,
-    pub energy_kwh: f64,
+    pub energy_kwh: KilowattHours,
     pub intensity: Option<Intensity>,
-    pub carbon_g: Option<f64>,
-    pub carbon_low_g: Option<f64>,
-    pub carbon_high_g: Option<f64>,
+    #[serde(rename = "carbon_g")]
+    pub carbon: Option<Grams>,
+    #[serde(rename = "carbon_low_g")]
+    pub carbon_low: Option<Grams>,
+    #[serde(rename = "carbon_high_g")]
+    pub carbon_high: Option<Grams>,
     pub water_l: Option<f64>,
-    pub embodied_g: Option<f64>,
+    #[serde(rename = "embodied_g")]
+    pub embodied: Option<Grams>,
     pub cost: Option<f64>,
     pub currency: Option<String>,
 }
@@ -187,7 +192,7 @@ pub fn gather(
     warnings.extend(study.warnings.iter().cloned());
     let hardware = hardware(records.iter().map(|record| &record.machine));
     let carbon = carbon(&records, context, &costs);
-    let co2_eq_emissions = carbon.carbon_g.map(|grams| Emissions {
+    let co2_eq_emissions = carbon.carbon.map(|Grams(grams)| Emissions {
         emissions: grams,
         source: source(&carbon, runs.len()),
         training_type: training_type.map(str::to_owned),
@@ -195,7 +200,7 @@ pub fn gather(
         hardware_used: hardware_used(&hardware),
     });
     let values = |of: fn(&RunRow) -> f64| Summary::of(&runs.iter().map(of).collect::<Vec<_>>());
-    let grams: Option<Vec<f64>> = runs.iter().map(|run| run.carbon_g).collect();
+    let grams: Option<Vec<f64>> = runs.iter().map(|run| Some(run.carbon?.0)).collect();
     Ok(Card {
         title: study.title.clone(),
         kind: runs.iter().filter_map(|run| run.kind).max(),
@@ -236,7 +241,7 @@ impl RunRow {
             low,
             high,
             kind: record.parts.kind(),
-            carbon_g: impact.carbon_g,
+            carbon: impact.carbon,
         }
     }
 }
@@ -247,9 +252,9 @@ fn arguments_of(folder: &RunFolder) -> BTreeMap<String, String> {
 
 fn carbon(records: &[Record], context: &Context, costs: &[Option<f64>]) -> Carbon {
     let impacts: Vec<Impact> = records.iter().map(Record::impact).collect();
-    let bounds = |of: fn(&Record) -> Joules| -> Option<f64> {
+    let bounds = |of: fn(&Record) -> Joules| -> Option<Grams> {
         let energy = records.iter().map(of).sum();
-        Impact::of(energy, context.facility, context.intensity.as_ref()).carbon_g
+        Impact::of(energy, context.facility, context.intensity.as_ref()).carbon
     };
     let cost = costs.iter().copied().sum::<Option<f64>>();
     Carbon {
@@ -257,11 +262,11 @@ fn carbon(records: &[Record], context: &Context, costs: &[Option<f64>]) -> Carbo
         pue: context.facility.pue,
         energy_kwh: impacts.iter().map(|impact| impact.energy.kilowatt_hours()).sum(),
         intensity: context.intensity.clone(),
-        carbon_g: impacts.iter().map(|impact| impact.carbon_g).sum(),
-        carbon_low_g: bounds(|record| record.parts.bounds().0),
-        carbon_high_g: bounds(|record| record.parts.bounds().1),
+        carbon: impacts.iter().map(|impact| impact.carbon).sum(),
+        carbon_low: bounds(|record| record.parts.bounds().0),
+        carbon_high: bounds(|record| record.parts.bounds().1),
         water_l: (context.facility.wue > 0.0).then(|| impacts.iter().map(|impact| impact.water_l).sum()),
-        embodied_g: records.iter().map(of_run::embodied_g).sum(),
+        embodied: records.iter().map(of_run::embodied).sum(),
         currency: cost.map(|_| context.currency.clone()),
         cost,
     }

@@ -1,5 +1,5 @@
-//! The Firefox Profiler's processed profile: a process for each device with its power as a track, a thread for each lane
-//! with a sample for each stretch of an operation.
+//! The Firefox Profiler's processed profile: a process for the program with its stages and steps as markers, and one for each
+//! device with its power as a track and a thread for each lane with a sample for each stretch of an operation.
 //!
 //! A sample lasts until the next, so that the stack chart shows what ran when; its weight is the energy of its stretch, so
 //! that the call tree and the flame graph show where the joules went. Weights are 32-bit integers: the unit is chosen by
@@ -8,29 +8,36 @@
 use std::io::Write;
 
 use fxprof_processed_profile::{
-    CategoryColor, CategoryHandle, CpuDelta, Frame, FrameFlags, FrameInfo, Profile, ReferenceTimestamp,
-    SamplingInterval, StackHandle, ThreadHandle, Timestamp,
+    CategoryColor, CategoryHandle, CpuDelta, Frame, FrameFlags, FrameInfo, MarkerFieldFlags, MarkerFieldFormat,
+    MarkerTiming, Profile, ReferenceTimestamp, SamplingInterval, StackHandle, StaticSchemaMarker,
+    StaticSchemaMarkerField, StringHandle, ThreadHandle, Timestamp,
 };
 use jouletree_account::{Charge, ChargeVisitor, Metered, charge_events};
 use jouletree_model::{EnergySeries, Event, Joules, Nanos, OpId, Pass, TimeRange, Trace};
 use rustc_hash::FxHashMap;
 
+use super::rows::note_rows;
 use super::stacks::frames;
-use super::timeline::{Books, origin, tracks};
+use super::timeline::{Books, tracks, whole};
 use super::{Content, ExportError};
 
 /// The profiler counts energy in picowatt-hours.
 const PICOWATT_HOURS_PER_JOULE: f64 = 1e12 / 3600.0;
+
+/// The numbers of main threads begin here; those of lanes are lower.
+const NOTES: u32 = 1 << 30;
 
 /// Energies of one sample, smallest first, that a weight can count.
 const UNITS: [(f64, &str); 3] = [(1e-6, "1 µJ"), (1e-3, "1 mJ"), (1.0, "1 J")];
 
 pub(super) fn write(content: &Content<'_>, output: &mut dyn Write) -> Result<(), ExportError> {
     let Content { trace, power, footprint, .. } = *content;
-    let origin = origin(content)?;
+    let whole = whole(content)?;
+    let origin = whole.start;
     let charged: Joules = footprint.energies.iter().map(|charged| charged.energy).sum();
     let (unit, unit_name) = unit_for(charged);
-    let name = format!("{} (1 sample = {unit_name})", content.name);
+    let title = if content.program.is_empty() { content.name } else { content.program };
+    let name = format!("{title} (1 sample = {unit_name})");
     let reference = ReferenceTimestamp::from_millis_since_unix_epoch(origin.0 as f64 / 1e6);
     // Samples come whenever something begins; a profile must name a rhythm all the same.
     let mut profile = Profile::new(&name, reference, SamplingInterval::from_millis(1));
@@ -38,20 +45,37 @@ pub(super) fn write(content: &Content<'_>, output: &mut dyn Write) -> Result<(),
     profile.set_symbolicated(true);
     let categories = Pass::ALL.map(|pass| profile.add_category(pass.as_str(), colour(pass)));
     let beginning = Timestamp::from_nanos_since_reference(0);
-    let mut threads: Vec<Option<ThreadHandle>> = vec![None; trace.lanes.len()];
-    for (pid, track) in (1..).zip(tracks(trace, power)) {
-        let process = profile.add_process(&track.device.to_string(), pid, beginning);
-        for (place, lane) in track.lanes.iter().enumerate() {
-            let thread = profile.add_thread(process, number(*lane), beginning, place == 0);
-            profile.set_thread_name(thread, trace.lanes.get(*lane).map_or("", |lane| lane.label()));
-            if let Some(known) = threads.get_mut(*lane) {
-                *known = Some(thread);
+    let notes = note_rows(trace, whole);
+    if !notes.is_empty() {
+        let title = if content.program.is_empty() { "program" } else { content.program };
+        let process = profile.add_process(title, 0, beginning);
+        // One thread is enough: the marker chart has a row for each name.
+        let thread = profile.add_thread(process, NOTES, beginning, true);
+        profile.set_thread_show_markers_in_timeline(thread, true);
+        for row in &notes {
+            for note in &row.notes {
+                let name = profile.intern_string(&row.name);
+                let text = profile.intern_string(&note.name);
+                let (start, end) = (timestamp(note.range.start, origin), timestamp(note.range.end, origin));
+                profile.add_marker(thread, MarkerTiming::Interval(start, end), NoteMarker { name, text });
             }
         }
-        if track.lanes.is_empty() {
-            // A process is shown by its threads, and so is its power.
-            let thread = profile.add_thread(process, number(trace.lanes.len()) + pid, beginning, true);
-            profile.set_thread_name(thread, &track.device.to_string());
+    }
+    let mut row_of_lane: Vec<Option<usize>> = vec![None; trace.lanes.len()];
+    let mut rows: Vec<RowSamples> = Vec::new();
+    for (pid, track) in (1..).zip(tracks(trace, power)) {
+        let process = profile.add_process(&track.device.to_string(), pid, beginning);
+        // The main thread has the name of its process and shows its power; lanes have names of their own.
+        profile.add_thread(process, NOTES + pid, beginning, true);
+        for row in &track.rows {
+            let thread = profile.add_thread(process, number(rows.len()), beginning, false);
+            profile.set_thread_name(thread, &row.name);
+            for lane in &row.lanes {
+                if let Some(known) = row_of_lane.get_mut(*lane) {
+                    *known = Some(rows.len());
+                }
+            }
+            rows.push(RowSamples { thread, until: None, carry: 0.0 });
         }
         if let Some(metered) = track.power {
             let name = format!("Power: {} ({})", track.device, metered.kind);
@@ -62,10 +86,9 @@ pub(super) fn write(content: &Content<'_>, output: &mut dyn Write) -> Result<(),
             }
         }
     }
-    let lanes = threads.into_iter().map(|thread| LaneSamples { thread, until: None, carry: 0.0 }).collect();
     let stacks = FxHashMap::default();
     let mut samples =
-        Samples { profile, trace, origin, unit, categories, lanes, stacks, books: Books::new(trace) };
+        Samples { profile, trace, origin, unit, categories, row_of_lane, rows, stacks, books: Books::new(trace) };
     charge_events(trace, &Metered::devices(power), &mut samples)?;
     if content.is_exact {
         samples.books.check(footprint)?;
@@ -106,6 +129,43 @@ fn deltas(series: &EnergySeries) -> impl Iterator<Item = (Nanos, Joules)> {
     })
 }
 
+/// Something that the program noted.
+#[derive(Debug, Clone)]
+struct NoteMarker {
+    /// The row of the marker chart.
+    name: StringHandle,
+    text: StringHandle,
+}
+
+impl StaticSchemaMarker for NoteMarker {
+    const UNIQUE_MARKER_TYPE_NAME: &'static str = "jouletree-note";
+    const CHART_LABEL: Option<&'static str> = Some("{marker.data.text}");
+    const TOOLTIP_LABEL: Option<&'static str> = Some("{marker.data.text}");
+    const TABLE_LABEL: Option<&'static str> = Some("{marker.data.text}");
+    const FIELDS: &'static [StaticSchemaMarkerField] = &[StaticSchemaMarkerField {
+        key: "text",
+        label: "Name",
+        format: MarkerFieldFormat::String,
+        flags: MarkerFieldFlags::SEARCHABLE,
+    }];
+
+    fn name(&self, _: &mut Profile) -> StringHandle {
+        self.name
+    }
+
+    fn category(&self, _: &mut Profile) -> CategoryHandle {
+        CategoryHandle::OTHER
+    }
+
+    fn string_field_value(&self, _: u32) -> StringHandle {
+        self.text
+    }
+
+    fn number_field_value(&self, _: u32) -> f64 {
+        0.0
+    }
+}
+
 /// Turns stretches into samples.
 struct Samples<'a> {
     profile: Profile,
@@ -113,14 +173,15 @@ struct Samples<'a> {
     origin: Nanos,
     unit: f64,
     categories: [CategoryHandle; 3],
-    lanes: Vec<LaneSamples>,
-    /// The stack of each operation in each lane.
+    row_of_lane: Vec<Option<usize>>,
+    rows: Vec<RowSamples>,
+    /// The stack of each operation in each row.
     stacks: FxHashMap<(usize, OpId), Option<StackHandle>>,
     books: Books,
 }
 
-struct LaneSamples {
-    thread: Option<ThreadHandle>,
+struct RowSamples {
+    thread: ThreadHandle,
     /// Until when the last sample lasts, and from when.
     until: Option<TimeRange>,
     /// Energy that was too little for a whole unit.
@@ -128,8 +189,8 @@ struct LaneSamples {
 }
 
 impl Samples<'_> {
-    fn stack(&mut self, lane: usize, thread: ThreadHandle, op: OpId) -> Option<StackHandle> {
-        if let Some(known) = self.stacks.get(&(lane, op)) {
+    fn stack(&mut self, row: usize, thread: ThreadHandle, op: OpId) -> Option<StackHandle> {
+        if let Some(known) = self.stacks.get(&(row, op)) {
             return *known;
         }
         let named = self.trace.ops.get(op);
@@ -151,16 +212,16 @@ impl Samples<'_> {
             })
             .collect();
         let stack = self.profile.intern_stack_frames(thread, frames.into_iter());
-        self.stacks.insert((lane, op), stack);
+        self.stacks.insert((row, op), stack);
         stack
     }
 
-    /// The profile, with the last stretch of every lane ended.
+    /// The profile, with the last stretch of every row ended.
     fn finished(mut self) -> Profile {
-        for lane in &self.lanes {
-            if let (Some(thread), Some(last)) = (lane.thread, lane.until) {
+        for row in &self.rows {
+            if let Some(last) = row.until {
                 let time = timestamp(last.end, self.origin);
-                self.profile.add_sample(thread, time, None, cpu(last.duration()), 0);
+                self.profile.add_sample(row.thread, time, None, cpu(last.duration()), 0);
             }
         }
         self.profile
@@ -181,9 +242,10 @@ impl ChargeVisitor for Samples<'_> {
         stretch: TimeRange,
         charge: Charge,
     ) -> Result<(), ExportError> {
-        let Some(thread) = self.lanes.get(lane).and_then(|lane| lane.thread) else { return Ok(()) };
-        let stack = self.stack(lane, thread, event.op);
-        let Some(state) = self.lanes.get_mut(lane) else { return Ok(()) };
+        let Some(row) = self.row_of_lane.get(lane).copied().flatten() else { return Ok(()) };
+        let Some(thread) = self.rows.get(row).map(|row| row.thread) else { return Ok(()) };
+        let stack = self.stack(row, thread, event.op);
+        let Some(state) = self.rows.get_mut(row) else { return Ok(()) };
         // The time that a processor was busy is told by the sample behind it.
         let mut busy = state.until.map_or(Nanos(0), TimeRange::duration);
         if let Some(last) = state.until.filter(|last| last.end < stretch.start) {

@@ -8,8 +8,10 @@ mod collapsed;
 mod error;
 mod firefox;
 mod flat;
+mod layers;
 mod perfetto;
 mod pprof;
+mod rows;
 mod speedscope;
 mod stacks;
 mod timeline;
@@ -45,6 +47,8 @@ pub enum Format {
 pub struct Content<'a> {
     /// What the run is called.
     pub name: &'a str,
+    /// The program that ran; empty where it is not known.
+    pub program: &'a str,
     /// Where the energy went; empty when only power was recorded.
     pub footprint: &'a Footprint,
     /// What ran when; looked at only by formats that [show events](Format::shows_events).

@@ -1,5 +1,6 @@
-//! Trace events as Chrome defined them and Perfetto reads them: a process for each device, a thread for each lane, a
-//! complete event for each run of an operation with what it was charged, and a counter of watts.
+//! Trace events as Chrome defined them and Perfetto reads them: a process for the program with its stages and steps, and one
+//! for each device with a counter of watts, the layers that ran, and a thread for each lane with a complete event for each run
+//! of an operation and what it was charged.
 //!
 //! Events are written as they end, and nothing is kept of them.
 
@@ -9,13 +10,16 @@ use jouletree_account::{Charge, ChargeVisitor, Metered, charge_events};
 use jouletree_model::{EnergySeries, Event, Nanos, Op, TimeRange};
 use serde::Serialize;
 
+use super::layers::{Edge, layer_edges};
+use super::rows::{Note, note_rows};
 use super::stacks::frames;
-use super::timeline::{Books, Track, origin, tracks};
+use super::timeline::{Books, Track, tracks, whole};
 use super::{Content, ExportError};
 
 pub(super) fn write(content: &Content<'_>, output: &mut dyn Write) -> Result<(), ExportError> {
     let Content { trace, power, .. } = *content;
-    let origin = origin(content)?;
+    let whole = whole(content)?;
+    let origin = whole.start;
     let tracks = tracks(trace, power);
     let mut writer = EventWriter {
         output,
@@ -27,12 +31,14 @@ pub(super) fn write(content: &Content<'_>, output: &mut dyn Write) -> Result<(),
     };
     writer.header(content)?;
     for (pid, track) in (1..).zip(&tracks) {
-        writer.describe(pid, track, content)?;
+        writer.describe(pid, track)?;
     }
+    writer.notes(tracks.len() + 1, content, whole)?;
     for (pid, track) in (1..).zip(&tracks) {
         if let Some(metered) = track.power {
             writer.power(pid, &metered.series)?;
         }
+        layer_edges(trace, &track.lanes, |edge| writer.layer((pid, layers_of(track)), edge))?;
     }
     writer.ops = trace.ops.iter().map(|(_, op)| op_text(op)).collect::<Result<_, _>>()?;
     let mut events = EventPass { writer, books: Books::new(trace) };
@@ -101,24 +107,94 @@ impl EventWriter<'_> {
         Ok(())
     }
 
-    /// Names a device and its lanes.
-    fn describe(&mut self, pid: usize, track: &Track<'_>, content: &Content<'_>) -> Result<(), ExportError> {
-        let device = track.device.to_string();
-        self.next();
-        self.naming("process_name", pid, 0, Argument::Name(&device))?;
-        self.next();
-        self.naming("process_sort_index", pid, 0, Argument::SortIndex(pid))?;
-        for (tid, lane) in (1..).zip(&track.lanes) {
-            let label = content.trace.lanes.get(*lane).map_or("", |lane| lane.label());
-            self.next();
-            self.naming("thread_name", pid, tid, Argument::Name(label))?;
-            self.next();
-            self.naming("thread_sort_index", pid, tid, Argument::SortIndex(tid))?;
-            if let Some(beginning) = self.lanes.get_mut(*lane) {
-                *beginning = format!("{{\"ph\":\"X\",\"pid\":{pid},\"tid\":{tid},\"ts\":").into_bytes();
+    /// Names a device and its rows.
+    fn describe(&mut self, pid: usize, track: &Track<'_>) -> Result<(), ExportError> {
+        // The program is shown above its devices.
+        self.process(pid, &track.device.to_string(), pid)?;
+        if !track.lanes.is_empty() {
+            self.thread((pid, layers_of(track)), "layers", 0)?;
+        }
+        for (tid, row) in (1..).zip(&track.rows) {
+            self.thread((pid, tid), &row.name, tid)?;
+            for lane in &row.lanes {
+                if let Some(beginning) = self.lanes.get_mut(*lane) {
+                    *beginning = format!("{{\"ph\":\"X\",\"pid\":{pid},\"tid\":{tid},\"ts\":").into_bytes();
+                }
             }
         }
         Ok(())
+    }
+
+    fn process(&mut self, pid: usize, name: &str, order: usize) -> Result<(), ExportError> {
+        self.next();
+        self.naming("process_name", pid, 0, Argument::Name(name))?;
+        self.next();
+        self.naming("process_sort_index", pid, 0, Argument::SortIndex(order))
+    }
+
+    fn thread(&mut self, (pid, tid): (usize, usize), name: &str, order: usize) -> Result<(), ExportError> {
+        self.next();
+        self.naming("thread_name", pid, tid, Argument::Name(name))?;
+        self.next();
+        self.naming("thread_sort_index", pid, tid, Argument::SortIndex(order))
+    }
+
+    /// What the program noted: its stages, steps, windows.
+    fn notes(&mut self, pid: usize, content: &Content<'_>, whole: TimeRange) -> Result<(), ExportError> {
+        let rows = note_rows(content.trace, whole);
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let name = if content.program.is_empty() { "program" } else { content.program };
+        self.process(pid, name, 0)?;
+        for (tid, row) in (1..).zip(&rows) {
+            self.thread((pid, tid), &row.name, tid)?;
+            for note in &row.notes {
+                self.note((pid, tid), note)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, (pid, tid): (usize, usize), note: &Note) -> Result<(), ExportError> {
+        #[derive(Serialize)]
+        struct Arguments<'a> {
+            #[serde(skip_serializing_if = "str::is_empty")]
+            function: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            samples: Option<u64>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            recorded: Option<bool>,
+        }
+        self.next();
+        write!(self.text, "{{\"ph\":\"X\",\"pid\":{pid},\"tid\":{tid},\"ts\":")?;
+        self.micros(note.range.start - self.origin)?;
+        self.text.extend_from_slice(b",\"dur\":");
+        self.micros(note.range.duration())?;
+        write!(self.text, ",\"cat\":\"{}\",\"name\":", note.kind)?;
+        serde_json::to_writer(&mut self.text, &note.name)?;
+        self.text.extend_from_slice(b",\"args\":");
+        let arguments = Arguments { function: &note.function, samples: note.samples, recorded: note.is_recorded };
+        serde_json::to_writer(&mut self.text, &arguments)?;
+        self.text.push(b'}');
+        Ok(self.drain()?)
+    }
+
+    /// The beginning or the end of a layer.
+    fn layer(&mut self, (pid, tid): (usize, usize), edge: Edge<'_>) -> Result<(), ExportError> {
+        self.next();
+        let (phase, at) = match edge {
+            Edge::Begin { at, .. } => ('B', at),
+            Edge::End { at } => ('E', at),
+        };
+        write!(self.text, "{{\"ph\":\"{phase}\",\"pid\":{pid},\"tid\":{tid},\"ts\":")?;
+        self.micros(at - self.origin)?;
+        if let Edge::Begin { name, pass, .. } = edge {
+            write!(self.text, ",\"cat\":\"{pass}\",\"name\":")?;
+            serde_json::to_writer(&mut self.text, name)?;
+        }
+        self.text.push(b'}');
+        Ok(self.drain()?)
     }
 
     fn naming(
@@ -209,6 +285,11 @@ impl EventWriter<'_> {
         self.text.extend_from_slice(b"\n]}\n");
         self.output.write_all(&self.text)
     }
+}
+
+/// The thread of a device that shows its layers.
+fn layers_of(track: &Track<'_>) -> usize {
+    track.rows.len() + 1
 }
 
 /// What every event of an operation says: `,"name":…,"cat":…,"args":{"path":…` and so on.

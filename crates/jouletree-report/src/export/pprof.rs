@@ -1,8 +1,9 @@
 //! pprof's profile: a gzip of one protocol-buffer message with a sample for each operation on each device.
 //!
-//! The messages here are the part of `profile.proto` that a profile without binaries needs. Values are 64-bit integers,
-//! hence nanojoules: up to 2.5 MWh fit.
+//! The messages here are the part of `profile.proto` that a profile without binaries needs. Values are integers of a unit that
+//! pprof prints as it is, since it knows none of energy: µJ. What rounding leaves of a value goes to the next of its device.
 
+use std::collections::HashMap;
 use std::io::Write;
 
 use flate2::Compression;
@@ -20,6 +21,8 @@ struct Profile {
     sample_type: Vec<ValueType>,
     #[prost(message, repeated, tag = "2")]
     sample: Vec<Sample>,
+    #[prost(message, repeated, tag = "3")]
+    mapping: Vec<Mapping>,
     #[prost(message, repeated, tag = "4")]
     location: Vec<Location>,
     #[prost(message, repeated, tag = "5")]
@@ -60,10 +63,23 @@ struct Label {
     str: i64,
 }
 
+/// A binary; here the program, whose name viewers show.
+#[derive(Clone, PartialEq, Message)]
+struct Mapping {
+    #[prost(uint64, tag = "1")]
+    id: u64,
+    #[prost(int64, tag = "5")]
+    filename: i64,
+    #[prost(bool, tag = "7")]
+    has_functions: bool,
+}
+
 #[derive(Clone, PartialEq, Message)]
 struct Location {
     #[prost(uint64, tag = "1")]
     id: u64,
+    #[prost(uint64, tag = "2")]
+    mapping_id: u64,
     #[prost(message, repeated, tag = "4")]
     line: Vec<Line>,
 }
@@ -89,7 +105,14 @@ struct Builder {
     texts: IndexSet<String>,
     functions: IndexSet<i64>,
     samples: Vec<Sample>,
+    /// Energy that was too little for a whole unit, by device.
+    carry: HashMap<String, f64>,
 }
+
+/// The unit of energy.
+const UNIT: (Joules, &str) = (Joules(1e-6), "µJ");
+/// The number of the only mapping.
+const PROGRAM: u64 = 1;
 
 pub(super) fn write(content: &Content<'_>, output: &mut dyn Write) -> Result<(), ExportError> {
     let footprint = content.footprint;
@@ -98,6 +121,7 @@ pub(super) fn write(content: &Content<'_>, output: &mut dyn Write) -> Result<(),
         texts: IndexSet::from([String::new()]),
         functions: IndexSet::new(),
         samples: Vec::with_capacity(footprint.energies.len()),
+        carry: HashMap::new(),
     };
     for charged in &footprint.energies {
         let (Some(op), Some(balance)) = (footprint.ops.get(charged.op), footprint.devices.get(charged.device))
@@ -109,12 +133,14 @@ pub(super) fn write(content: &Content<'_>, output: &mut dyn Write) -> Result<(),
         let labels =
             [("device", device.as_str()), ("pass", op.pass.as_str()), ("op_type", &op.op_type), ("stage", stage)];
         let count = i64::try_from(charged.count).unwrap_or(i64::MAX);
-        builder.sample(&frames(op), [nanojoules(charged.energy), charged.busy.0, count], &labels);
+        let energy = builder.units(&device, charged.energy);
+        builder.sample(&frames(op), [energy, charged.busy.0, count], &labels);
     }
     for balance in footprint.devices.iter().filter(|balance| !is_told_by_others(balance, footprint)) {
         let device = balance.device.to_string();
         for Stack { frames, energy, .. } in unattributed(balance) {
-            builder.sample(&frames, [nanojoules(energy), 0, 0], &[("device", &device)]);
+            let energy = builder.units(&device, energy);
+            builder.sample(&frames, [energy, 0, 0], &[("device", &device)]);
         }
     }
     if builder.samples.is_empty() {
@@ -133,6 +159,17 @@ impl Builder {
         known.unwrap_or_else(|| self.texts.insert_full(text.to_owned()).0) as i64
     }
 
+    /// Energy in whole units, so that the sum of a device is right.
+    fn units(&mut self, device: &str, energy: Joules) -> i64 {
+        let (Joules(unit), _) = UNIT;
+        let carry = self.carry.entry(device.to_owned()).or_default();
+        let exact = energy.0 / unit + *carry;
+        let whole = exact.round();
+        *carry = exact - whole;
+        // A conversion that saturates.
+        whole as i64
+    }
+
     fn sample(&mut self, frames: &[String], value: [i64; 3], labels: &[(&str, &str)]) {
         // A function stands at one place only, so that both have the same number, which is not zero.
         let place = |frame: &String| {
@@ -147,9 +184,11 @@ impl Builder {
     }
 
     fn finished(mut self, content: &Content<'_>) -> Profile {
-        let types = [("energy", "nanojoules"), ("time", "nanoseconds"), ("count", "count")];
+        let (_, unit) = UNIT;
+        let types = [("energy", unit), ("time", "nanoseconds"), ("count", "count")];
         let sample_type = types.map(|(kind, unit)| ValueType { r#type: self.text(kind), unit: self.text(unit) });
         let devices = &content.footprint.devices;
+        let filename = self.text(if content.program.is_empty() { content.name } else { content.program });
         let comment = [format!("{}, by jouletree {}", content.name, env!("CARGO_PKG_VERSION"))];
         let comment = comment.into_iter().chain(devices.iter().map(sentence));
         let comment = comment.map(|text| self.text(&text)).collect();
@@ -160,7 +199,10 @@ impl Builder {
             default_sample_type: sample_type[0].r#type,
             sample_type: sample_type.to_vec(),
             sample: self.samples,
-            location: numbers.map(|id| Location { id, line: vec![Line { function_id: id }] }).collect(),
+            mapping: vec![Mapping { id: PROGRAM, filename, has_functions: true }],
+            location: numbers
+                .map(|id| Location { id, mapping_id: PROGRAM, line: vec![Line { function_id: id }] })
+                .collect(),
             function,
             duration_nanos: devices.iter().map(|device| device.metered.0).max().unwrap_or(0),
             comment,
@@ -175,9 +217,4 @@ fn sentence(balance: &DeviceEnergy) -> String {
         Some(kind) => format!("energy of {}: {kind}", balance.device),
         None => format!("energy of {}: not known", balance.device),
     }
-}
-
-fn nanojoules(energy: Joules) -> i64 {
-    // A conversion that saturates.
-    (energy.0 * 1e9).round() as i64
 }

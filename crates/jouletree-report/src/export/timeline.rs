@@ -1,9 +1,10 @@
 //! What formats that show time have in common: where time begins, which devices there are, and the check that the charges
 //! of events sum up to the footprint.
 
-use jouletree_model::{Device, Footprint, Joules, Nanos, OpId, Trace};
+use jouletree_model::{Device, Footprint, Joules, OpId, TimeRange, Trace};
 use jouletree_run::MeteredSeries;
 
+use super::rows::{Row, rows};
 use super::{Content, ExportError};
 
 /// A device with the lanes that run on it and the power it draws.
@@ -11,6 +12,8 @@ pub(super) struct Track<'a> {
     pub device: &'a Device,
     /// The indices of its lanes in the trace.
     pub lanes: Vec<usize>,
+    /// The rows in which its lanes are shown.
+    pub rows: Vec<Row>,
     pub power: Option<&'a MeteredSeries>,
 }
 
@@ -20,24 +23,27 @@ pub(super) fn tracks<'a>(trace: &'a Trace, power: &'a [MeteredSeries]) -> Vec<Tr
     let mut tracks: Vec<Track<'a>> = (trace.devices.iter().enumerate())
         .map(|(number, device)| {
             let lanes = trace.lanes.iter().enumerate().filter(|(_, lane)| lane.device() == number);
-            let lanes = lanes.map(|(lane, _)| lane).collect();
-            Track { device, lanes, power: wholes().find(|metered| metered.device == *device) }
+            let lanes: Vec<usize> = lanes.map(|(lane, _)| lane).collect();
+            let rows = rows(trace, &lanes);
+            Track { device, lanes, rows, power: wholes().find(|metered| metered.device == *device) }
         })
         .collect();
     for metered in wholes() {
         if !tracks.iter().any(|track| *track.device == metered.device) {
-            tracks.push(Track { device: &metered.device, lanes: Vec::new(), power: Some(metered) });
+            let (lanes, rows) = (Vec::new(), Vec::new());
+            tracks.push(Track { device: &metered.device, lanes, rows, power: Some(metered) });
         }
     }
     tracks
 }
 
-/// The instant from which a timeline counts: viewers keep times in floating-point numbers, which have no room for the
-/// nanoseconds since 1970.
-pub(super) fn origin(content: &Content<'_>) -> Result<Nanos, ExportError> {
+/// The time that is shown. A timeline counts from its start: viewers keep times in floating-point numbers, which have no room
+/// for the nanoseconds since 1970.
+pub(super) fn whole(content: &Content<'_>) -> Result<TimeRange, ExportError> {
     let power = content.power.iter().filter_map(|metered| metered.series.extent());
-    let known = content.trace.extent().into_iter().chain(power);
-    known.map(|range| range.start).min().ok_or(ExportError::Nothing)
+    let notes = content.trace.program.spans.iter().filter(|span| !span.range.is_empty()).map(|span| span.range);
+    let known = content.trace.extent().into_iter().chain(power).chain(notes);
+    known.reduce(TimeRange::union).ok_or(ExportError::Nothing)
 }
 
 /// What events were charged with, operation by operation.

@@ -83,7 +83,7 @@ pub fn pass_legend(picture: &mut Picture, x: f64, y: f64, passes: &[Pass], has_l
     at - x
 }
 
-/// Names one colour; tells how much room it took.
+/// Names one colour and returns how much room it took.
 pub fn legend_key(picture: &mut Picture, x: f64, y: f64, name: &str, fill: &str) -> f64 {
     let area = Area { x, y: y - TEXT * font::CAP, width: TEXT * 0.8, height: TEXT * font::CAP };
     picture.rect(area, fill, None, 0.0);

@@ -19,8 +19,12 @@ pub const TAIL: &str = "#d9e8c8";
 pub const BETWEEN: &str = "#b3b3b3";
 /// and energy outside of them.
 pub const OUTSIDE: &str = "#e6e6e6";
-/// A line of power.
+/// A line of power,
 pub const LINE: &str = "#0072b2";
+/// the deviation around it,
+pub const SPREAD: &str = "#cfe3f2";
+/// and the points of it that are pointed out.
+pub const POINT: &str = "#d55e00";
 
 /// The blues, from nothing to everything: red, green, blue.
 const BLUES: [[f64; 3]; 5] = [

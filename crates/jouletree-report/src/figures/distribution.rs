@@ -2,17 +2,18 @@
 //!
 //! Arrows leave and enter boxes above and below, bend only between ranks, and pass other boxes upright: none crosses a box.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use jouletree_account::EnergyTree;
-use jouletree_model::Pass;
+use jouletree_account::{Arrow, EnergyTree, is_earlier};
+use jouletree_model::{Joules, Pass};
 
 use super::axes::{COLUMN, PAGE, SMALL, TEXT, honesty, kinds, pen, small_pen};
 use super::scale::{Scale, percent};
 use super::svg::{Anchor, Area, Pen, Picture, Stroke, Way};
 use super::{colour, font};
 use crate::Study;
-use crate::diagram::{BoxContent, Diagram, Flow, Measures, Route, is_earlier};
+use crate::diagram::{BoxContent, Diagram, Flow, Measures, Route};
 
 /// The width of a box.
 const BOX: f64 = 64.0;
@@ -51,6 +52,7 @@ pub fn distribution(study: &Study, layer: &EnergyTree, pass: Option<Pass>) -> Op
     if !total.is_finite() || total <= 0.0 {
         return None;
     }
+    let layer = &*in_pass(layer, pass);
     let (diagram, density, left_out) = fitting(layer, pass)?;
     let width = if diagram.size.0 <= COLUMN - 2.0 * EDGE { COLUMN } else { PAGE.max(diagram.size.0 + 2.0 * EDGE) };
     let mut picture = Picture::new(width);
@@ -58,7 +60,7 @@ pub fn distribution(study: &Study, layer: &EnergyTree, pass: Option<Pass>) -> Op
         diagram.routes.iter().filter_map(|route| Some((route, Ends::of(route, pass)?))).collect();
     let has_dashes = arrows.iter().any(|(_, ends)| ends.is_dashed);
     let about_arrows = if has_dashes { Some("dashed: outside the forward pass") } else { left_out };
-    let top = heading(&mut picture, study, (layer, pass), about_arrows);
+    let top = heading(&mut picture, study, (&layer.path, total, pass), about_arrows);
     let shift = ((width - diagram.size.0) / 2.0, top);
     for (way, (_, ends)) in ways(&diagram, density.height / 2.0, &arrows).iter().zip(&arrows) {
         draw_arrow(&mut picture, way, ends, shift);
@@ -66,13 +68,13 @@ pub fn distribution(study: &Study, layer: &EnergyTree, pass: Option<Pass>) -> Op
     for place in &diagram.places {
         let (name, used, is_round) = match place.part {
             BoxContent::Child(number) => match layer.children.get(number) {
-                Some(child) => (child.name.clone(), energy(child, pass), child.is_composite()),
+                Some(child) => (child.name.clone(), child.energy.0, child.is_composite()),
                 None => continue,
             },
-            BoxContent::Own => ("itself".to_owned(), own(layer, pass), false),
+            BoxContent::Own => ("itself".to_owned(), layer.own.0, false),
             BoxContent::Others(from) => {
                 let others = layer.children.get(from..).unwrap_or_default();
-                let used = others.iter().map(|other| energy(other, pass)).sum();
+                let used = others.iter().map(|other| other.energy.0).sum();
                 (format!("{} others", others.len()), used, true)
             }
         };
@@ -88,14 +90,34 @@ pub fn energy(layer: &EnergyTree, pass: Option<Pass>) -> f64 {
     pass.map_or(layer.energy, |pass| layer.passes.get(&pass)).0
 }
 
-fn own(layer: &EnergyTree, pass: Option<Pass>) -> f64 {
-    match pass {
-        None => layer.own.0,
-        Some(_) => {
-            let inside: f64 = layer.children.iter().map(|child| energy(child, pass)).sum();
-            (energy(layer, pass) - inside).max(0.0)
-        }
+/// The layer as one pass used it: parts without energy in this pass, and arrows of others, are left out.
+fn in_pass(layer: &EnergyTree, pass: Option<Pass>) -> Cow<'_, EnergyTree> {
+    if pass.is_none() {
+        return Cow::Borrowed(layer);
     }
+    let child = |child: &EnergyTree| EnergyTree {
+        name: child.name.clone(),
+        energy: Joules(energy(child, pass)),
+        is_operation: !child.is_composite(),
+        // Whether it is a layer is seen by what it holds.
+        children: if child.is_composite() { vec![EnergyTree::default()] } else { Vec::new() },
+        ..EnergyTree::default()
+    };
+    let mut children: Vec<EnergyTree> =
+        layer.children.iter().map(child).filter(|child| child.energy.0 > 0.0).collect();
+    children.sort_by(|a, b| b.energy.0.total_cmp(&a.energy.0).then_with(|| a.name.cmp(&b.name)));
+    let inside: f64 = children.iter().map(|child| child.energy.0).sum();
+    let energy = energy(layer, pass);
+    // What is left of a difference of sums is no operation.
+    let own = Some(energy - inside).filter(|own| *own > energy * 1e-9).unwrap_or(0.0);
+    Cow::Owned(EnergyTree {
+        path: layer.path.clone(),
+        energy: Joules(energy),
+        own: Joules(own),
+        edges: arrows_of(layer, pass),
+        children,
+        ..EnergyTree::default()
+    })
 }
 
 /// The diagram with as many boxes as a page has room for, and what is said of arrows that are left out.
@@ -128,35 +150,44 @@ fn fitting(layer: &EnergyTree, pass: Option<Pass>) -> Option<(Diagram, Density, 
 
 /// What a diagram needs of a layer, with the data flow of one pass; of the forward pass if none is chosen.
 fn outline(layer: &EnergyTree, pass: Option<Pass>) -> EnergyTree {
+    let part = |child: &EnergyTree| EnergyTree {
+        name: child.name.clone(),
+        energy: child.energy,
+        ..EnergyTree::default()
+    };
+    EnergyTree {
+        energy: layer.energy,
+        own: layer.own,
+        children: layer.children.iter().map(part).collect(),
+        edges: arrows_of(layer, pass),
+        ..EnergyTree::default()
+    }
+}
+
+/// The arrows of one pass; of the forward pass if none is chosen.
+fn arrows_of(layer: &EnergyTree, pass: Option<Pass>) -> Vec<Arrow> {
     let flow = match pass {
         None | Some(Pass::Forward) => Flow::Forward,
         Some(Pass::Backward) => Flow::Backward,
         Some(Pass::Optimizer) => Flow::Between,
     };
-    let name = |child: &EnergyTree| EnergyTree { name: child.name.clone(), ..EnergyTree::default() };
-    EnergyTree {
-        own: layer.own,
-        children: layer.children.iter().map(name).collect(),
-        edges: layer.edges.iter().filter(|arrow| Flow::of(arrow) == flow).cloned().collect(),
-        ..EnergyTree::default()
-    }
+    layer.edges.iter().filter(|arrow| Flow::of(arrow) == flow).cloned().collect()
 }
 
 /// Says what is shown; returns where the diagram begins.
 fn heading(
     picture: &mut Picture,
     study: &Study,
-    (layer, pass): (&EnergyTree, Option<Pass>),
+    (path, used, pass): (&str, f64, Option<Pass>),
     about_arrows: Option<&str>,
 ) -> f64 {
     let room = picture.width - 2.0 * EDGE;
-    let name = if layer.path.is_empty() { "all" } else { &layer.path };
+    let name = if path.is_empty() { "all" } else { path };
     picture.text(EDGE, EDGE + TEXT * 0.9, &font::fitted(name, room, TEXT), pen(Anchor::Start));
-    let used = energy(layer, pass);
     let mut words = vec![Scale::within(used, "J", 1).value(used)];
     words.extend(honesty(kinds(study)).map(str::to_owned));
     let whole = energy(&study.tree, pass);
-    if !layer.path.is_empty() && whole > 0.0 {
+    if !path.is_empty() && whole > 0.0 {
         words.push(format!("{} of all", percent(used / whole)));
     }
     words.extend(pass.map(|pass| format!("{pass} pass")));

@@ -1,7 +1,8 @@
-//! Power over a step: a track for every device, and the moments of one layer as a band behind them.
+//! Power over a step: a track for every device. The moments of one layer are coloured, and a band shows one standard deviation
+//! over the steps.
 
 use jouletree_account::EnergyTree;
-use jouletree_model::{Device, Nanos, TimeRange, united};
+use jouletree_model::{Device, Nanos, TimeRange, Watts, united};
 
 use super::axes::{COLUMN, SMALL, TEXT, axis_title, device_name, draw_ticks, honesty, pen, small_pen};
 use super::scale::{Scale, percent};
@@ -19,6 +20,8 @@ const APART: f64 = 13.0;
 const WHOLE: f64 = 0.6;
 /// Moments that are closer than this, in points, are one.
 const TOGETHER: f64 = 0.2;
+/// The size of a point of the layer that is pointed out.
+const POINT: f64 = 1.8;
 
 /// The figure; `None` when there is no step or no power in it.
 pub fn power(study: &Study, highlight: Option<&str>) -> Option<String> {
@@ -63,7 +66,9 @@ pub fn power(study: &Study, highlight: Option<&str>) -> Option<String> {
         y += APART;
         let area = Area { x: left, y, width: right - left, height };
         draw_bands(&mut picture, &spans, area, &place);
+        draw_deviations(&mut picture, track, scale, area, &place);
         draw_track(&mut picture, track, scale, area, &place);
+        draw_points(&mut picture, (track, &spans), scale, area, &place);
         y += height;
     }
     let title = match has_one_unit.then(|| scales.first()).flatten() {
@@ -88,18 +93,26 @@ fn time_title(step: &StepView, time: &Scale) -> String {
     let name = if step.name.is_empty() { "step".to_owned() } else { format!("step ({})", step.name) };
     match step.steps {
         0 | 1 => format!("Time in the {name}, {}", time.unit),
-        steps => format!("Time in the {name}, {}; mean of {steps} steps", time.unit),
+        steps => format!("Time in the {name}, {}; mean ± deviation of {steps} steps", time.unit),
     }
 }
 
+/// The highest power, with the deviation above it.
 fn peak(track: &PowerTrack) -> Option<f64> {
-    track.watts.iter().flatten().map(|watts| watts.0).filter(|watts| watts.is_finite()).reduce(f64::max)
+    let highest = |(number, watts): (usize, &Option<Watts>)| Some((*watts)?.0 + deviation(track, number));
+    track.watts.iter().enumerate().filter_map(highest).filter(|watts| watts.is_finite()).reduce(f64::max)
+}
+
+fn deviation(track: &PowerTrack, piece: usize) -> f64 {
+    track.deviations.get(piece).copied().flatten().map_or(0.0, |watts| watts.0)
 }
 
 fn legend(picture: &mut Picture, layer: &str, part: f64, left: f64, right: f64) {
     let baseline = 3.0 + TEXT;
     let area = Area { x: left, y: baseline - TEXT * font::CAP, width: TEXT, height: TEXT * font::CAP };
     picture.rect(area, colour::BAND, None, 0.0);
+    let (x, y) = (area.x + area.width / 2.0, area.y + area.height / 2.0);
+    picture.rect(point(x, y), colour::POINT, None, POINT / 2.0);
     let part = format!(" {} of the step", percent(part));
     let room = right - left - TEXT * 1.4 - font::width(&part, TEXT);
     let layer = font::fitted(layer, room, TEXT);
@@ -120,6 +133,63 @@ fn draw_bands(picture: &mut Picture, spans: &[TimeRange], area: Area, place: &dy
         let band = Area { x: from, width: (to - from).max(TOGETHER), ..area };
         picture.rect(band, colour::BAND, None, 0.0);
     }
+}
+
+/// One standard deviation below and above the mean, as far as it is known.
+fn draw_deviations(
+    picture: &mut Picture,
+    track: &PowerTrack,
+    scale: &Scale,
+    area: Area,
+    place: &dyn Fn(f64) -> f64,
+) {
+    let height_at = |watts: f64| area.y + area.height - scale.part(watts) * area.height;
+    let piece = track.piece.seconds();
+    let known = |number: usize| Some((track.watts.get(number).copied().flatten()?.0, deviation(track, number)));
+    let numbers: Vec<usize> = (0..track.watts.len()).collect();
+    for run in numbers.chunk_by(|a, b| known(*a).is_some() == known(*b).is_some()) {
+        let steps: Vec<(f64, f64, f64, f64)> = (run.iter())
+            .filter_map(|number| {
+                let (watts, spread) = known(*number)?;
+                let (start, end) = (place(*number as f64 * piece), place((number + 1) as f64 * piece));
+                Some((start, end, height_at(watts + spread), height_at(watts - spread)))
+            })
+            .collect();
+        let above = steps.iter().flat_map(|(start, end, high, _)| [(*start, *high), (*end, *high)]);
+        let below = steps.iter().rev().flat_map(|(start, end, _, low)| [(*end, *low), (*start, *low)]);
+        let mut corners = above.chain(below);
+        let (Some(first), true) = (corners.next(), !track.deviations.is_empty()) else { continue };
+        let mut way = Way::from(first);
+        corners.for_each(|corner| way.line(corner));
+        way.close();
+        picture.path(&way, colour::SPREAD, None);
+    }
+}
+
+/// A point for every piece of time that the layer takes most of.
+fn draw_points(
+    picture: &mut Picture,
+    (track, spans): (&PowerTrack, &[TimeRange]),
+    scale: &Scale,
+    area: Area,
+    place: &dyn Fn(f64) -> f64,
+) {
+    for (number, watts) in track.watts.iter().enumerate() {
+        let Some(watts) = watts else { continue };
+        let start = Nanos(number as i64 * track.piece.0);
+        let piece = TimeRange { start, end: start + track.piece };
+        let common = spans.iter().map(|span| span.intersection(piece)).filter(|common| !common.is_empty());
+        let inside: f64 = common.map(|common| common.duration().seconds()).sum();
+        if inside * 2.0 > track.piece.seconds() {
+            let x = place(start.seconds() + track.piece.seconds() / 2.0);
+            let y = area.y + area.height - scale.part(watts.0) * area.height;
+            picture.rect(point(x, y), colour::POINT, None, POINT / 2.0);
+        }
+    }
+}
+
+fn point(x: f64, y: f64) -> Area {
+    Area { x: x - POINT / 2.0, y: y - POINT / 2.0, width: POINT, height: POINT }
 }
 
 fn draw_track(picture: &mut Picture, track: &PowerTrack, scale: &Scale, area: Area, place: &dyn Fn(f64) -> f64) {

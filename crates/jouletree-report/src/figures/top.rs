@@ -16,6 +16,8 @@ const APART: f64 = 5.0;
 const NAME_LINES: usize = 2;
 /// Room at the edges.
 const EDGE: f64 = 4.0;
+/// The distance between a name and the letter of its pass.
+const TAG_APART: f64 = 5.0;
 
 /// What bars show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,11 +57,12 @@ pub fn top(study: &Study, top: Top) -> Option<String> {
         Pass::ALL.into_iter().filter(|pass| bars.iter().any(|bar| bar.ranked.entry.pass == *pass)).collect();
     pass_legend(&mut picture, EDGE, 3.0 + TEXT, &passes, true);
     let top_edge = 3.0 + TEXT * 2.0;
-    // The longest bar leaves room for its number.
+    // The longest bar leaves room for its number, and the axis for the middle of its first label.
     let number = values.iter().map(|value| font::width(value, SMALL)).fold(0.0, f64::max) + 3.0;
-    let end_label = scale.ticks.last().map_or(0.0, |(_, label)| font::width(label, TEXT) / 2.0);
-    let full = COLUMN - 2.0 * EDGE - number.max(end_label);
-    let place = |value: f64| EDGE + scale.part(value) * full;
+    let half = |tick: Option<&(f64, String)>| tick.map_or(0.0, |(_, label)| font::width(label, TEXT) / 2.0);
+    let left = EDGE + half(scale.ticks.first());
+    let full = COLUMN - EDGE - left - number.max(half(scale.ticks.last()));
+    let place = |value: f64| left + scale.part(value) * full;
 
     let rows: Vec<(Vec<String>, String)> = bars
         .iter()
@@ -70,7 +73,7 @@ pub fn top(study: &Study, top: Top) -> Option<String> {
                 false => colour::letter_of_pass(entry.pass).to_owned(),
             };
             let tag = font::fitted(&tag, COLUMN / 3.0, SMALL);
-            let room = COLUMN - 2.0 * EDGE - font::width(&tag, SMALL) - 6.0;
+            let room = COLUMN - EDGE - left - font::width(&tag, SMALL) - TAG_APART;
             (font::lines(&entry.label(), room, TEXT, NAME_LINES), tag)
         })
         .collect();
@@ -79,34 +82,36 @@ pub fn top(study: &Study, top: Top) -> Option<String> {
     for (value, label) in &scale.ticks {
         let x = place(*value);
         picture.line((x, top_edge), (x, bottom), Stroke::new(colour::GRID, 0.5));
-        let first = if *value > 0.0 { Anchor::Middle } else { Anchor::Start };
-        picture.text(x, bottom + 2.0 + TEXT, label, pen(first));
+        picture.text(x, bottom + 2.0 + TEXT, label, pen(Anchor::Middle));
     }
 
     let mut y = top_edge;
     for ((bar, value), (lines, tag)) in bars.iter().zip(&values).zip(&rows) {
+        let mut end = (left, y + TEXT * 0.95);
         for (line, text) in lines.iter().enumerate() {
             let baseline = y + TEXT * (font::LINE * line as f64 + 0.95);
             // The grid stays behind the names.
             let area =
-                Area { x: EDGE, y: baseline - TEXT * 0.8, width: font::width(text, TEXT) + 1.0, height: TEXT };
+                Area { x: left, y: baseline - TEXT * 0.8, width: font::width(text, TEXT) + 1.0, height: TEXT };
             picture.rect(area, colour::WHITE, None, 0.0);
-            picture.text(EDGE, baseline, text, pen(Anchor::Start));
+            picture.text(left, baseline, text, pen(Anchor::Start));
+            end = (left + font::width(text, TEXT) + TAG_APART, baseline);
         }
+        let (x, baseline) = end;
         let width = font::width(tag, SMALL);
-        let baseline = y + TEXT * 0.95;
-        let area =
-            Area { x: COLUMN - EDGE - width - 1.0, y: baseline - TEXT * 0.8, width: width + 1.0, height: TEXT };
+        let area = Area { x: x - 1.0, y: baseline - TEXT * 0.8, width: width + 2.0, height: TEXT };
         picture.rect(area, colour::WHITE, None, 0.0);
-        picture.text(COLUMN - EDGE, baseline, tag, small_pen(Anchor::End));
+        picture.text(x, baseline, tag, small_pen(Anchor::Start));
         y += row_height(lines);
         draw_bar(&mut picture, bar, value, y - APART - BAR, &place);
     }
-    picture.line((EDGE, bottom), (place(scale.end), bottom), Stroke::new(colour::INK, 0.7));
+    picture.line((left, bottom), (place(scale.end), bottom), Stroke::new(colour::INK, 0.7));
     let title = axis_title(what, &scale.unit, devices.iter().map(|device| kind_of(study, device)));
     let title = if has_devices { title } else { with_device(&title, &devices) };
     let title = font::fitted(&title, COLUMN - 2.0 * EDGE, TEXT);
-    picture.text(EDGE + full / 2.0, bottom + 3.0 + TEXT * 2.2, &title, pen(Anchor::Middle));
+    let room = font::width(&title, TEXT) / 2.0 + EDGE;
+    let middle = (left + full / 2.0).clamp(room, (COLUMN - room).max(room));
+    picture.text(middle, bottom + 3.0 + TEXT * 2.2, &title, pen(Anchor::Middle));
     Some(picture.finish(
         bottom + 3.0 + TEXT * 2.2 + 4.0,
         &format!("The operations with the highest {}", what.to_lowercase()),
@@ -143,8 +148,8 @@ fn with_device(title: &str, devices: &[&Device]) -> String {
 }
 
 fn draw_bar(picture: &mut Picture, bar: &Bar<'_>, value: &str, y: f64, place: &dyn Fn(f64) -> f64) {
-    let end = place(bar.value);
-    let area = Area { x: EDGE, y, width: end - EDGE, height: BAR };
+    let (start, end) = (place(0.0), place(bar.value));
+    let area = Area { x: start, y, width: end - start, height: BAR };
     picture.rect(area, colour::of_pass(bar.ranked.entry.pass), None, 0.0);
     let mut last = end;
     if let Some(deviation) = bar.deviation {

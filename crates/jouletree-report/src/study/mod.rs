@@ -27,7 +27,7 @@ use crate::whole::Whole;
 
 pub use likeness::{Difference, What};
 pub use power::{Moment, PowerTrack, PowerView, StepView};
-pub use provenance::Provenance;
+pub use provenance::{Provenance, program_name};
 pub use spread::Ranked;
 pub use totals::{DeviceTotal, StageTotal};
 

@@ -1,10 +1,10 @@
 //! Power over time: over the whole run, and over a step, with what ran in it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use indexmap::IndexSet;
 use jouletree_model::{
-    Device, EnergySeries, Event, Kind, Nanos, Program, ProgramSpan, Step, TimeRange, Trace, Watts,
+    Device, EnergySeries, Event, Kind, Nanos, Program, ProgramSpan, StageTime, Step, TimeRange, Trace, Watts,
 };
 use jouletree_run::{MeteredSeries, Scope, accounted};
 
@@ -39,12 +39,15 @@ pub struct PowerTrack {
     pub piece: Nanos,
     /// The mean power in each piece; `None` where nothing is known.
     pub watts: Vec<Option<Watts>>,
+    /// The standard deviation of each piece over the steps behind the mean; empty where there is one step or none.
+    pub deviations: Vec<Option<Watts>>,
 }
 
 /// A step: its power, averaged over all steps that do the same, and what ran in one of them.
 #[derive(Debug, Clone)]
 pub struct StepView {
-    /// What the step does (`train`); empty when the trace does not say.
+    /// What the step does (`train`), and its stage where the program has several (`train, fine-tuning`); empty when the
+    /// trace does not say.
     pub name: String,
     /// How many steps the power is the mean of.
     pub steps: usize,
@@ -108,7 +111,7 @@ fn track(series: &MeteredSeries, is_ours: bool, range: TimeRange, pieces: usize)
     let mut sums = Pieces::new(range.duration(), pieces);
     sums.add(&series.series, range);
     let (device, kind) = (series.device.clone(), series.kind);
-    PowerTrack { device, is_ours, kind, piece: sums.piece, watts: sums.watts() }
+    PowerTrack { device, is_ours, kind, piece: sums.piece, watts: sums.watts(), deviations: Vec::new() }
 }
 
 /// Energy and time by piece of some stretch.
@@ -140,9 +143,44 @@ impl Pieces {
         }
     }
 
+    fn merge(&mut self, other: &Pieces) {
+        let add = |sums: &mut [f64], more: &[f64]| sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+        add(&mut self.joules, &other.joules);
+        add(&mut self.seconds, &other.seconds);
+    }
+
     fn watts(&self) -> Vec<Option<Watts>> {
         let mean = |(joules, seconds): (&f64, &f64)| (*seconds > 0.0).then(|| Watts(joules / seconds));
         self.joules.iter().zip(&self.seconds).map(mean).collect()
+    }
+}
+
+/// How far the pieces of several steps are from their mean, by Welford's algorithm.
+struct Spread {
+    /// How many steps are known, their mean, and the sum of squares around it, by piece.
+    pieces: Vec<(f64, f64, f64)>,
+}
+
+impl Spread {
+    fn new(pieces: usize) -> Spread {
+        Spread { pieces: vec![(0.0, 0.0, 0.0); pieces] }
+    }
+
+    fn add(&mut self, step: &[Option<Watts>]) {
+        for ((count, mean, squares), watts) in self.pieces.iter_mut().zip(step) {
+            let Some(Watts(watts)) = *watts else { continue };
+            *count += 1.0;
+            let off = watts - *mean;
+            *mean += off / *count;
+            *squares += off * (watts - *mean);
+        }
+    }
+
+    fn deviations(&self) -> Vec<Option<Watts>> {
+        let deviation = |(count, _, squares): &(f64, f64, f64)| {
+            (*count > 1.0).then(|| Watts((squares / (count - 1.0)).max(0.0).sqrt()))
+        };
+        self.pieces.iter().map(deviation).collect()
     }
 }
 
@@ -157,9 +195,16 @@ fn step_view(power: &[(bool, &MeteredSeries)], trace: &Trace) -> Option<StepView
         sampled.map(|step| TimeRange { start: step.start, end: (step.start + duration).min(step.end) }).collect();
     let of_device = |(is_ours, series): &(bool, &MeteredSeries)| {
         let mut sums = Pieces::new(duration, STEP_PIECES);
-        ranges.iter().for_each(|range| sums.add(&series.series, *range));
+        let mut spread = Spread::new(STEP_PIECES);
+        for range in &ranges {
+            let mut own = Pieces::new(duration, STEP_PIECES);
+            own.add(&series.series, *range);
+            spread.add(&own.watts());
+            sums.merge(&own);
+        }
         let (device, kind) = (series.device.clone(), series.kind);
-        PowerTrack { device, is_ours: *is_ours, kind, piece: sums.piece, watts: sums.watts() }
+        let deviations = if ranges.len() > 1 { spread.deviations() } else { Vec::new() };
+        PowerTrack { device, is_ours: *is_ours, kind, piece: sums.piece, watts: sums.watts(), deviations }
     };
     let (moments, paths, left_out) = moments(trace, shown);
     let tracks = power.iter().filter(|(is_ours, _)| *is_ours).map(of_device).collect();
@@ -171,15 +216,27 @@ fn steps(trace: &Trace) -> Option<(String, Vec<TimeRange>, TimeRange)> {
     let program: &Program = &trace.program;
     let recorded: Vec<&ProgramSpan> = program.steps().filter(|step| step.is_recorded).collect();
     if !recorded.is_empty() {
-        let mut times: HashMap<&str, Nanos> = HashMap::new();
+        let stages = program.stages();
+        // Steps of two stages do different work, even if both train.
+        let key = |step: &ProgramSpan| {
+            let is_in = |stage: &&StageTime| {
+                stage.ranges.iter().any(|range| range.start <= step.range.start && step.range.start < range.end)
+            };
+            (step.name.to_string(), stages.iter().find(is_in).map_or("", |stage| &*stage.name))
+        };
+        let mut times: HashMap<(String, &str), Nanos> = HashMap::new();
         for step in &recorded {
-            *times.entry(&step.name).or_default() += step.range.duration();
+            *times.entry(key(step)).or_default() += step.range.duration();
         }
-        let (name, _) = times.into_iter().max_by_key(|(name, time)| (*time, *name))?;
-        let same = |step: &&ProgramSpan| &*step.name == name;
+        let stages_of_steps: BTreeSet<&str> = times.keys().map(|(_, stage)| *stage).collect();
+        let (most, _) = times.iter().max_by_key(|(key, time)| (**time, *key))?;
+        let same = |step: &&ProgramSpan| key(step) == *most;
         let shown = usual(recorded.into_iter().filter(same).map(|step| step.range).collect())?;
         let all = program.steps().filter(same).map(|step| step.range).collect();
-        return Some((name.to_owned(), all, shown));
+        let (name, stage) = most;
+        let name =
+            if stages_of_steps.len() > 1 && !stage.is_empty() { format!("{name}, {stage}") } else { name.clone() };
+        return Some((name, all, shown));
     }
     // Without a program, the trace may tell steps.
     let mut extents: HashMap<Step, TimeRange> = HashMap::new();

@@ -103,6 +103,28 @@ pub(super) fn title(folder: &RunFolder) -> String {
     })
 }
 
+/// The name of the program that a command runs: `train.py` of `python -u train.py --fast`; `None` where there is no command.
+pub fn program_name(folder: &RunFolder) -> Option<String> {
+    let (program, arguments) = folder.manifest().recording.as_ref()?.command.split_first()?;
+    let last = |path: &str| Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
+    let program = last(program)?;
+    if !program.starts_with("python") {
+        return Some(program);
+    }
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "-m" => return arguments.next().cloned().or(Some(program)),
+            // Its text is no name.
+            "-c" => return Some(program),
+            "-W" | "-X" => drop(arguments.next()),
+            option if option.starts_with('-') => {}
+            script => return last(script).or(Some(program)),
+        }
+    }
+    Some(program)
+}
+
 /// A command as one can type it.
 fn quoted(words: &[String]) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);

@@ -1,7 +1,8 @@
 //! Exports of runs that accounting seldom gives: empty ones, devices without a meter, stages, a meter at the plug.
 
 use jouletree_model::{
-    DeviceEnergy, EnergySeries, Footprint, Joules, Kind, Nanos, Op, OpEnergy, Pass, StageEnergy, Trace,
+    DeviceEnergy, EnergySeries, Event, Footprint, Joules, Kind, Lane, Nanos, Op, OpEnergy, Pass, ProgramSpan,
+    SpanKind, StageEnergy, Step, TimeRange, Trace,
 };
 use jouletree_report::export::{Content, ExportError, Format, write};
 use jouletree_run::{MeteredSeries, Scope};
@@ -17,7 +18,8 @@ const FORMATS: [Format; 7] = [
 ];
 
 fn written(format: Format, footprint: &Footprint, power: &[MeteredSeries]) -> Result<Vec<u8>, ExportError> {
-    let content = Content { name: "run", footprint, trace: &Trace::default(), power, is_exact: true };
+    let content =
+        Content { name: "run", program: "train.py", footprint, trace: &Trace::default(), power, is_exact: true };
     let mut output = Vec::new();
     write(format, &content, &mut output).map(|()| output)
 }
@@ -129,4 +131,76 @@ fn gaps_of_power_are_zero_and_not_filled() {
         .map(|event| (event["ts"].as_f64().unwrap(), event["args"]["watts"].as_f64().unwrap().round()))
         .collect();
     assert_eq!(points, [(0.0, 2.0), (1.0, 0.0), (3.0, 1.0), (4.0, 0.0)]);
+}
+
+/// Three steps in two stages, each traced with two lanes of its own, as TensorFlow does.
+fn traced_steps() -> Trace {
+    let mut trace = Trace::default();
+    let device = trace.device_index(&"cpu:0".parse().unwrap());
+    let op = trace.ops.intern(Op::new("net/layer_0/mm", "MatMul", "mm", Pass::Forward));
+    let range = |from: i64, to: i64| TimeRange { start: Nanos(from), end: Nanos(to) };
+    let span = |kind, name: &str, range, step: u32| ProgramSpan {
+        kind,
+        name: name.into(),
+        process: 0,
+        range,
+        step: Step(step),
+        is_recorded: true,
+        samples: Some(8),
+        function: "".into(),
+    };
+    for step in 0..3_u32 {
+        let start = i64::from(step) * 1000;
+        for lane in 0..2 {
+            let event = Event { start: Nanos(start), end: Nanos(start + 500 + lane), op, step: Step(step) };
+            let label = format!("/job:localhost/replica:0/task:0/device:CPU:0 lane {lane}");
+            trace.lanes.push(Lane::new(device, label, vec![event]));
+        }
+        trace.program.spans.push(span(SpanKind::Step, "train", range(start, start + 600), step));
+    }
+    for (name, at) in [("pre-training", 0), ("fine-tuning", 2000)] {
+        trace.program.spans.push(span(SpanKind::Stage, name, range(at, at), 0));
+    }
+    trace
+}
+
+#[test]
+fn a_timeline_has_a_row_for_each_lane_however_many_steps_were_traced() {
+    let trace = traced_steps();
+    let footprint = Footprint::default();
+    let content = Content {
+        name: "run",
+        program: "train.py",
+        footprint: &footprint,
+        trace: &trace,
+        power: &[],
+        is_exact: false,
+    };
+    let document = |format| {
+        let mut output = Vec::new();
+        write(format, &content, &mut output).unwrap();
+        serde_json::from_slice::<serde_json::Value>(&output).unwrap()
+    };
+    let perfetto = document(Format::Perfetto);
+    let events = perfetto["traceEvents"].as_array().unwrap();
+    let named = |kind: &str| {
+        let named = events.iter().filter(|event| event["name"] == kind);
+        let mut names: Vec<&str> = named.map(|event| event["args"]["name"].as_str().unwrap()).collect();
+        names.sort_unstable();
+        names
+    };
+    assert_eq!(named("process_name"), ["host/cpu:0", "train.py"]);
+    assert_eq!(named("thread_name"), ["CPU:0 lane 0", "CPU:0 lane 1", "layers", "stages", "steps"]);
+    let slices = |category: &str| {
+        let slices = events.iter().filter(|event| event["ph"] == "X" && event["cat"] == category);
+        slices.map(|event| event["name"].as_str().unwrap().to_owned()).collect::<Vec<String>>()
+    };
+    assert_eq!(slices("stage"), ["pre-training", "fine-tuning"]);
+    assert_eq!(slices("step"), ["step 0 (train)", "step 1 (train)", "step 2 (train)"]);
+
+    let firefox = document(Format::Firefox);
+    let threads = firefox["threads"].as_array().unwrap();
+    let names: Vec<&str> = threads.iter().map(|thread| thread["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["train.py", "host/cpu:0", "CPU:0 lane 0", "CPU:0 lane 1"]);
+    assert_eq!(threads[0]["markers"]["length"], 5, "two stages and three steps");
 }

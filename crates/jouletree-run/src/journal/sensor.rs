@@ -1,7 +1,7 @@
 //! What is known about a sensor, as it is kept with its numbers.
 
 use jouletree_model::sampling::{Bounds, Quality, SensorInfo};
-use jouletree_model::{Device, Kind, Nanos};
+use jouletree_model::{Device, Kind, Microjoules, Nanos, Watts};
 use serde::{Deserialize, Serialize};
 
 /// Times in a file are believed up to an hour.
@@ -47,9 +47,9 @@ impl From<&SensorInfo> for SensorRecord {
             source: info.source.clone(),
             kind: info.kind,
             range_uj: info.range,
-            step_uj: finite(info.step).unwrap_or(0.0),
+            step_uj: finite(info.step.0).unwrap_or(0.0),
             period_ns: info.period.0,
-            most_w: finite(info.most_watts),
+            most_w: finite(info.most.0),
             is_slow: info.is_slow,
             lag_ns: info.quality.lag.0,
             seen: info.quality.coverage.and_then(finite),
@@ -67,9 +67,9 @@ impl From<&SensorRecord> for SensorInfo {
             source: record.source.clone(),
             kind: record.kind,
             range: record.range_uj,
-            step: record.step_uj.clamp(0.0, LARGEST),
+            step: Microjoules(record.step_uj.clamp(0.0, LARGEST)),
             period: time(record.period_ns),
-            most_watts: record.most_w.unwrap_or(f64::INFINITY),
+            most: Watts(record.most_w.unwrap_or(f64::INFINITY)),
             is_slow: record.is_slow,
             quality: Quality {
                 lag: time(record.lag_ns),

@@ -220,7 +220,7 @@ fn a_clock_that_is_set_leaves_a_run_that_adds_up() {
     let power = opened.read_power().unwrap();
     let recording = opened.manifest().recording.clone().unwrap();
     for balance in recording.balance.iter().filter(|balance| balance.domain.is_none()) {
-        let metered = power.iter().find(|m| m.device == balance.device && m.domain.is_none()).unwrap();
+        let metered = power.iter().find(|m| m.device == balance.device && m.is_whole()).unwrap();
         assert_close(balance.energy, metered.series.total(), "the table and the manifest");
         let parts = balance.parts.unwrap();
         assert_close(parts.ours + parts.others + parts.idle + parts.unknown, balance.energy, "the whole");

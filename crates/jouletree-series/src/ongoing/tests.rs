@@ -3,7 +3,7 @@
 use jouletree_model::sampling::{
     Anchor, Bounds, Flags, GpuSample, GpuShare, GpuUse, Quality, Sample, ShareBasis, ShareSample,
 };
-use jouletree_model::{Device, DeviceClass, EnergySeries, Joules, Kind, TimeRange};
+use jouletree_model::{Device, DeviceClass, EnergySeries, Joules, Kind, Microjoules, TimeRange, Watts};
 use proptest::prelude::*;
 
 use super::*;
@@ -22,9 +22,9 @@ fn sensor(class: DeviceClass, index: u32, domain: Option<&str>) -> SensorInfo {
         source: "a made-up course of counts".into(),
         kind: Kind::Measured,
         range: (!is_gpu).then_some(262_143_328_850),
-        step: 61.035,
+        step: Microjoules(61.035),
         period: if is_gpu { Nanos(20 * MS) } else { Nanos(MS) },
-        most_watts: 2000.0,
+        most: Watts(2000.0),
         is_slow: is_gpu,
         quality: Quality {
             lag: if is_gpu { Nanos(10 * MS) } else { Nanos(0) },

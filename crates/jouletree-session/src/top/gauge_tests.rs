@@ -1,7 +1,7 @@
 //! Gauges fed with scripted samples.
 
 use jouletree_model::sampling::Quality;
-use jouletree_model::{Device, DeviceClass, Kind};
+use jouletree_model::{Device, DeviceClass, Kind, Microjoules, Watts};
 
 use super::*;
 
@@ -12,9 +12,9 @@ fn info(range: Option<u64>) -> SensorInfo {
         source: "a script".into(),
         kind: Kind::Measured,
         range,
-        step: 1.0,
+        step: Microjoules(1.0),
         period: Nanos(1_000_000),
-        most_watts: 1000.0,
+        most: Watts(1000.0),
         is_slow: false,
         quality: Quality::default(),
     }

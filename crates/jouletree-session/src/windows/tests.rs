@@ -8,7 +8,7 @@ use std::time::Duration;
 use jouletree_host::Now;
 use jouletree_meter::station::{FeedError, Next};
 use jouletree_model::sampling::{Anchor, Ending, Flags, Mono, Quality, Sample, SensorInfo};
-use jouletree_model::{Device, DeviceClass, Kind};
+use jouletree_model::{Device, DeviceClass, Kind, Microjoules, Watts};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -27,9 +27,9 @@ impl Feed for Silent {
             source: "a test".into(),
             kind: Kind::Measured,
             range: None,
-            step: 1.0,
+            step: Microjoules(1.0),
             period: Nanos(1_000_000),
-            most_watts: 1000.0,
+            most: Watts(1000.0),
             is_slow: false,
             quality: Quality::default(),
         }]

@@ -1,8 +1,9 @@
 //! The instructions that ran as a part of the model: their shapes, their operations, the data flow between them.
 
 use jouletree_model::{Facts, ModelTree, NodeId, TensorShape};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::inside::{Inside, Source};
 use super::module::{Detail, Module};
 use super::{HloModule, InstructionShare, shape};
 
@@ -12,12 +13,15 @@ const SEARCH: usize = 1024;
 /// How many tensors are noted that an instruction takes.
 const INPUTS: usize = 256;
 
-/// How many edges an instruction may have before only its last part is drawn.
+/// How many edges lead to an instruction, about; no more are drawn.
 const EDGES: usize = 4096;
+
+/// An instruction that ran, and which element of the tuple that it makes.
+type Made = (usize, Option<usize>);
 
 /// Adds the instructions that ran to a model.
 ///
-/// What a fusion takes goes to every part of it; what it makes comes from its last part, to which the others lead.
+/// Data goes to those parts of a fusion that compute on it, and comes from those that make the result.
 pub(super) fn add_to(hlo: &HloModule, model: &mut ModelTree, used: &dyn Fn(&str) -> bool) {
     let module = &hlo.module;
     let ran: Vec<bool> = module.instructions.iter().map(|instruction| used(&instruction.name)).collect();
@@ -34,14 +38,73 @@ pub(super) fn add_to(hlo: &HloModule, model: &mut ModelTree, used: &dyn Fn(&str)
             .map(|part| model.insert(part.op.clone(), facts(hlo, index, is_counted_inside, part)))
             .collect();
     }
+    let inside: FxHashMap<usize, Inside> =
+        indices().filter_map(|index| Some((index, Inside::of(hlo, index)?))).collect();
+    let drawing = Drawing { module, ran: &ran, nodes: &nodes, inside: &inside };
     for index in indices() {
-        let Some((last, others)) = nodes[index].split_last() else { continue };
-        others.iter().for_each(|other| model.connect(*other, *last));
-        let producers = producers(module, index, &ran);
-        let takers =
-            if producers.len() * nodes[index].len() > EDGES { std::slice::from_ref(last) } else { &nodes[index] };
-        for from in producers.into_iter().filter_map(|producer| nodes[producer].last()) {
-            takers.iter().for_each(|to| model.connect(*from, *to));
+        let mut edges = FxHashSet::default();
+        for (place, to) in nodes[index].iter().enumerate() {
+            match inside.get(&index).and_then(|inside| inside.taken.get(place)) {
+                Some(taken) => taken.iter().for_each(|source| drawing.add(index, *source, *to, &mut edges)),
+                None => (0..module.instructions[index].operands.len())
+                    .for_each(|operand| drawing.add(index, Source::Operand(operand), *to, &mut edges)),
+            }
+            if edges.len() > EDGES {
+                break;
+            }
+        }
+        let mut edges: Vec<(NodeId, NodeId)> = edges.into_iter().collect();
+        edges.sort_unstable();
+        edges.into_iter().filter(|(from, to)| from != to).for_each(|(from, to)| model.connect(from, to));
+    }
+}
+
+/// What is needed to find the nodes that make a tensor.
+struct Drawing<'a> {
+    module: &'a Module,
+    ran: &'a [bool],
+    nodes: &'a [Vec<NodeId>],
+    inside: &'a FxHashMap<usize, Inside>,
+}
+
+impl Drawing<'_> {
+    /// Adds the edges from what a part of the instruction `index` takes.
+    fn add(&self, index: usize, source: Source, to: NodeId, edges: &mut FxHashSet<(NodeId, NodeId)>) {
+        match source {
+            Source::Part(part) => edges.extend(self.nodes[index].get(part).map(|from| (*from, to))),
+            Source::Operand(operand) => {
+                let mut seen = FxHashSet::default();
+                self.follow((index, operand), to, &mut seen, edges);
+            }
+        }
+    }
+
+    /// Adds the edges from what made an operand of an instruction.
+    fn follow(
+        &self,
+        (index, operand): (usize, usize),
+        to: NodeId,
+        seen: &mut FxHashSet<(usize, usize)>,
+        edges: &mut FxHashSet<(NodeId, NodeId)>,
+    ) {
+        if seen.len() >= SEARCH || !seen.insert((index, operand)) {
+            return;
+        }
+        for (producer, element) in producers(self.module, index, operand, self.ran) {
+            match self.inside.get(&producer) {
+                Some(inside) => {
+                    for source in inside.made(element) {
+                        match source {
+                            Source::Part(part) => {
+                                edges.extend(self.nodes[producer].get(part).map(|from| (*from, to)));
+                            }
+                            // It passes on what it takes.
+                            Source::Operand(operand) => self.follow((producer, operand), to, seen, edges),
+                        }
+                    }
+                }
+                None => edges.extend(self.nodes[producer].last().map(|from| (*from, to))),
+            }
         }
     }
 }
@@ -63,19 +126,25 @@ fn facts(hlo: &HloModule, index: usize, is_counted_inside: bool, part: &Instruct
     }
 }
 
-/// The instructions that ran and made what `index` takes, through those that did not run themselves.
-fn producers(module: &Module, index: usize, ran: &[bool]) -> Vec<usize> {
+/// The instructions that ran and made an operand of `index`, through those that did not run themselves.
+fn producers(module: &Module, index: usize, operand: usize, ran: &[bool]) -> Vec<Made> {
     let mut seen: FxHashSet<usize> = FxHashSet::default();
     let mut found = Vec::new();
-    let mut ahead = module.instructions[index].operands.clone();
-    while let Some(at) = ahead.pop() {
-        if at == index || seen.len() >= SEARCH || !seen.insert(at) {
+    let mut ahead: Vec<Made> =
+        module.instructions[index].operands.get(operand).map(|operand| (*operand, None)).into_iter().collect();
+    while let Some((at, element)) = ahead.pop() {
+        if at == index || seen.len() >= SEARCH {
             continue;
         }
         if ran[at] {
-            found.push(at);
-        } else {
-            ahead.extend(behind(module, at));
+            found.push((at, element));
+        } else if seen.insert(at) {
+            let instruction = &module.instructions[at];
+            let element = match (&*instruction.opcode, &instruction.detail) {
+                ("get-tuple-element", Detail::Number(number)) => usize::try_from(*number).ok(),
+                _ => None,
+            };
+            ahead.extend(behind(module, at).into_iter().map(|behind| (behind, element)));
         }
     }
     found

@@ -3,12 +3,14 @@
 //! A trace of compiled code names instructions (`dot.48`, `ynn_fusion.22`) that only the module explains. `module`
 //! keeps what the file says, `scope` and `places` read the framework's notation for a place in the model, `flops` counts,
 //! `frames` knows the user's source files, `parts` splits the time of an instruction, `whole` that of a whole module,
-//! `beside` places instructions that the compiler made up, and `flow` draws the data flow between those that ran.
+//! `beside` places instructions that the compiler made up, `flow` draws the data flow between those that ran, and `inside` that
+//! within a fusion of several layers.
 
 mod beside;
 mod flops;
 mod flow;
 mod frames;
+mod inside;
 mod module;
 mod parts;
 mod places;

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use indexmap::IndexMap;
 use jouletree_model::{Op, Pass};
-use rustc_hash::FxBuildHasher;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::module::{Instruction, Module};
 use super::places::{is_free, runs};
@@ -79,6 +79,23 @@ fn split(inner: &[Inner<'_>], namer: &Namer<'_>) -> Vec<InstructionShare> {
     shares.iter().map(part).collect()
 }
 
+/// The part to which each instruction inside of a fusion belongs; those that belong to none pass on what they take.
+pub(super) fn part_of_each(hlo: &HloModule, index: usize, parts: &[InstructionShare]) -> FxHashMap<usize, usize> {
+    let namer = Namer { module: hlo.name(), instruction: &hlo.module.instructions[index] };
+    let mut found = FxHashMap::default();
+    each_inside(&hlo.module, index, |inner, instruction| {
+        let named = hlo.places().own(inner).map(Cow::Borrowed);
+        let unnamed = || beside::inside(hlo, inner).filter(|_| !is_free(instruction)).map(Cow::Owned);
+        let Some(place) = named.or_else(unnamed).filter(|_| !instruction.is_given()) else { return };
+        let path = namer.path(&place, &instruction.opcode);
+        let part = parts.iter().position(|part| *part.op.path == *path && part.op.pass == place.pass);
+        if let Some(part) = part {
+            found.insert(inner, part);
+        }
+    });
+    found
+}
+
 /// What the instructions at one place have together.
 struct Share<'a> {
     weight: f64,
@@ -141,7 +158,7 @@ fn descend<'a>(
 
 /// The computations that are run as a part of an instruction. Each belongs to one, the first that calls it: so it is
 /// when XLA has made a program of a module, and no claim can make it otherwise.
-fn ran_by(module: &Module, index: usize) -> impl Iterator<Item = usize> {
+pub(super) fn ran_by(module: &Module, index: usize) -> impl Iterator<Item = usize> {
     let instruction = &module.instructions[index];
     let is_first = move |called: &usize| module.computations[*called].callers.first() == Some(&index);
     instruction.called.iter().copied().filter(move |called| runs(instruction) && is_first(called))

@@ -14,7 +14,7 @@ use jouletree_carbon::memory;
 use jouletree_carbon::settings::{Key, Layer, Settings, Sources};
 use jouletree_carbon::{Context, Epoch, Equivalents, Factors, Impact, Intensity, forecast};
 use jouletree_host::Roots;
-use jouletree_model::{Device, DeviceClass, Joules, Kind, Nanos, Warning};
+use jouletree_model::{Device, DeviceClass, Grams, Joules, KilowattHours, Kind, Nanos, Warning};
 use jouletree_run::{HostFacts, Scope};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -135,9 +135,9 @@ struct Answer {
     low_j: f64,
     high_j: f64,
     kind: Option<Kind>,
-    it_energy_kwh: f64,
-    energy_kwh: f64,
-    carbon_g: Option<f64>,
+    it_energy_kwh: KilowattHours,
+    energy_kwh: KilowattHours,
+    carbon_g: Option<Grams>,
     intensity: Option<Intensity>,
     water_l: f64,
     cost: Option<f64>,
@@ -153,9 +153,9 @@ struct Prediction {
     energy_j: f64,
     low_j: Option<f64>,
     high_j: Option<f64>,
-    energy_kwh: f64,
+    energy_kwh: KilowattHours,
     duration_s: f64,
-    carbon_g: Option<f64>,
+    carbon_g: Option<Grams>,
     warm_up_epochs: usize,
 }
 
@@ -195,11 +195,11 @@ fn answer(request: &Request) -> Answer {
         kind: record.parts.kind(),
         it_energy_kwh: impact.it_energy.kilowatt_hours(),
         energy_kwh: impact.energy.kilowatt_hours(),
-        carbon_g: impact.carbon_g,
+        carbon_g: impact.carbon,
         water_l: impact.water_l,
         cost: super::cost(&record, None),
         currency: record.context.currency.clone(),
-        equivalents: impact.carbon_g.map(|grams| Equivalents::of(grams, Factors::USUAL)),
+        equivalents: impact.carbon.map(|grams| Equivalents::of(grams, Factors::USUAL)),
         prediction: request.epochs.as_ref().and_then(|epochs| prediction(epochs, &record)),
         intensity: record.context.intensity.clone(),
         wrote,
@@ -349,7 +349,7 @@ fn prediction(epochs: &Epochs, record: &Record) -> Option<Prediction> {
         high_j: epochs_to_come.interval.map(|(_, high)| high.0),
         energy_kwh: impact.energy.kilowatt_hours(),
         duration_s: epochs_to_come.time.seconds(),
-        carbon_g: impact.carbon_g,
+        carbon_g: impact.carbon,
         warm_up_epochs: epochs_to_come.warm_up,
     })
 }

@@ -8,12 +8,12 @@ use jouletree_account::{EnergyTree, Spreads, Tef, t2e};
 use jouletree_carbon::amounts::{LITRES, amount, grams, kilowatt_hours, significant};
 use jouletree_carbon::formats::Record;
 use jouletree_carbon::{Equivalents, Factors, Impact, Intensity, sci};
-use jouletree_model::{Interval, Joules, Kind, Warning};
+use jouletree_model::{Grams, Interval, Joules, KilowattHours, Kind, Warning};
 use jouletree_report::{Trust, Whole};
 use jouletree_run::{RunError, Scope, accounted};
 use serde::Serialize;
 
-use super::of_run::{self, embodied_g};
+use super::of_run::{self, embodied};
 use super::{CarbonArgs, WHERE, cost};
 use crate::cell::Cell;
 use crate::cli::Format;
@@ -67,18 +67,18 @@ struct RunView {
     it_energy_j: f64,
     low_j: f64,
     high_j: f64,
-    it_energy_kwh: f64,
+    it_energy_kwh: KilowattHours,
     pue: f64,
-    energy_kwh: f64,
+    energy_kwh: KilowattHours,
     intensity: Option<Intensity>,
-    carbon_g: Option<f64>,
-    carbon_low_g: Option<f64>,
-    carbon_high_g: Option<f64>,
+    carbon_g: Option<Grams>,
+    carbon_low_g: Option<Grams>,
+    carbon_high_g: Option<Grams>,
     wue: f64,
     water_l: f64,
-    embodied_g: Option<f64>,
+    embodied_g: Option<Grams>,
     units: Option<f64>,
-    sci_g: Option<f64>,
+    sci_g: Option<Grams>,
     cost: Option<f64>,
     currency: String,
     equivalents: Option<Equivalents>,
@@ -96,7 +96,7 @@ struct Layer {
     depth: u16,
     energy_j: f64,
     share: f64,
-    carbon_g: Option<f64>,
+    carbon_g: Option<Grams>,
 }
 
 /// Runs the command.
@@ -153,9 +153,9 @@ fn view(
 ) -> RunView {
     let (impact, context) = (record.impact(), &record.context);
     let (low, high) = record.parts.bounds();
-    let of = |energy: Joules| Impact::of(energy, context.facility, context.intensity.as_ref()).carbon_g;
-    let embodied_g = embodied_g(record);
-    let sci_g = units.and_then(|units| sci(impact.carbon_g?, embodied_g.unwrap_or_default(), units));
+    let of = |energy: Joules| Impact::of(energy, context.facility, context.intensity.as_ref()).carbon;
+    let embodied_g = embodied(record);
+    let sci_g = units.and_then(|units| sci(impact.carbon?, embodied_g.unwrap_or_default(), units));
     RunView {
         run_id: record.run_id.clone(),
         kind: record.parts.kind(),
@@ -168,7 +168,7 @@ fn view(
         pue: context.facility.pue,
         energy_kwh: impact.energy.kilowatt_hours(),
         intensity: context.intensity.clone(),
-        carbon_g: impact.carbon_g,
+        carbon_g: impact.carbon,
         carbon_low_g: of(low),
         carbon_high_g: of(high),
         wue: context.facility.wue,
@@ -178,7 +178,7 @@ fn view(
         sci_g,
         cost,
         currency: context.currency.clone(),
-        equivalents: impact.carbon_g.map(|grams| Equivalents::of(grams, Factors::USUAL)),
+        equivalents: impact.carbon.map(|grams| Equivalents::of(grams, Factors::USUAL)),
         layers,
         whole,
         trust,
@@ -195,7 +195,7 @@ fn layers(tree: &EnergyTree, record: &Record, depth: u16) -> Vec<Layer> {
         depth,
         energy_j: energy.0,
         share: if whole.0 > 0.0 { energy.0 / whole.0 } else { 0.0 },
-        carbon_g: Impact::of(energy, context.facility, context.intensity.as_ref()).carbon_g,
+        carbon_g: Impact::of(energy, context.facility, context.intensity.as_ref()).carbon,
     };
     let mut rows = Vec::new();
     let mut open = vec![(tree, String::new(), 0_u16)];

@@ -69,7 +69,7 @@ pub fn run(arguments: &CardArgs) -> Result<Outcome> {
         None => print(&text)?,
     }
     print_warnings(&card.warnings);
-    if card.carbon.carbon_g.is_none() {
+    if card.carbon.carbon.is_none() {
         writeln_stderr!("its carbon is unknown, so there is no `co2_eq_emissions`: {WHERE}");
     }
     Ok(Outcome { warnings: card.warnings, strict: false })

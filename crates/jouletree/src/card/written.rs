@@ -1,7 +1,7 @@
 //! A card as Markdown, with the block at its head that Hugging Face's model cards have.
 
 use jouletree_carbon::Intensity;
-use jouletree_model::{Joules, Nanos};
+use jouletree_model::{Grams, Joules, Nanos};
 use jouletree_report::Base;
 use jouletree_report::card::{Card, Emissions, LayerRow, Sensitivity, Summary};
 
@@ -104,9 +104,9 @@ fn totals(card: &Card) -> Columns {
         table.row(vec!["time".to_owned(), seconds(one(card.time_s)), String::new()]);
         let interval = interval(card.low.0, card.high.0, &|joules| Joules(joules).to_string());
         table.row(vec!["energy".to_owned(), Joules(one(card.energy_j)).to_string(), interval]);
-        let grams = card.carbon.carbon_g.map_or("unknown".to_owned(), carbon::grams);
-        let ends = card.carbon.carbon_low_g.zip(card.carbon.carbon_high_g);
-        let interval = ends.map(|(low, high)| self::interval(low, high, &carbon::grams));
+        let grams = card.carbon.carbon.map_or("unknown".to_owned(), carbon::grams);
+        let ends = card.carbon.carbon_low.zip(card.carbon.carbon_high);
+        let interval = ends.map(|(low, high)| self::interval(low.0, high.0, &|grams| carbon::grams(Grams(grams))));
         table.row(vec!["carbon".to_owned(), grams, interval.unwrap_or_default()]);
         return table;
     }
@@ -121,7 +121,7 @@ fn totals(card: &Card) -> Columns {
     };
     row("time", card.time_s, &seconds);
     row("energy", card.energy_j, &|joules| Joules(joules).to_string());
-    row("carbon", card.carbon_g, &carbon::grams);
+    row("carbon", card.carbon_g, &|value| carbon::grams(Grams(value)));
     table
 }
 
@@ -137,14 +137,14 @@ fn carbon_table(card: &Card) -> Columns {
     let kind = card.kind.map_or("nothing was metered".to_owned(), |kind| kind.to_string());
     row("IT equipment", carbon::kilowatt_hours(carbon.it_energy_kwh), kind);
     row("data centre", carbon::kilowatt_hours(carbon.energy_kwh), format!("PUE {}", carbon.pue));
-    match (&carbon.intensity, carbon.carbon_g) {
+    match (&carbon.intensity, carbon.carbon) {
         (Some(intensity), Some(grams)) => row("carbon", carbon::grams(grams), of_intensity(intensity)),
         _ => row("carbon", "unknown".to_owned(), "location unknown; add --country".to_owned()),
     }
     if let Some(litres) = carbon.water_l {
         row("water", carbon::litres(litres), "by the data centre’s WUE".to_owned());
     }
-    if let Some(grams) = carbon.embodied_g {
+    if let Some(grams) = carbon.embodied {
         row("embodied emissions", carbon::grams(grams), "its share of time; not in the lines above".to_owned());
     }
     if let (Some(cost), Some(currency)) = (carbon.cost, &carbon.currency) {
@@ -171,7 +171,7 @@ fn run_table(card: &Card) -> Columns {
             seconds(run.duration_s),
             run.energy.to_string(),
             interval(run.low.0, run.high.0, &|joules| Joules(joules).to_string()),
-            run.carbon_g.map_or("unknown".to_owned(), carbon::grams),
+            run.carbon.map_or("unknown".to_owned(), carbon::grams),
         ]);
     }
     table
@@ -253,10 +253,10 @@ fn missing(card: &Card) -> String {
     if card.hardware.cpu.is_none() && card.hardware.gpus.is_empty() {
         missing.push("what it ran on");
     }
-    if card.carbon.carbon_g.is_none() {
+    if card.carbon.carbon.is_none() {
         missing.push("where it ran, and so its carbon");
     }
-    if card.carbon.embodied_g.is_none() {
+    if card.carbon.embodied.is_none() {
         missing.push("what making the machine emitted");
     }
     format!("Not known from the runs: {}.", missing.join("; "))

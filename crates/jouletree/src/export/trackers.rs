@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use jouletree_carbon::formats::{Cell, Mode, Record, boamps, carbontracker, codecarbon, eco2ai, impact_tracker};
 use jouletree_carbon::sci;
-use jouletree_carbon::settings::Key;
+use jouletree_carbon::settings::{Key, Layer, Settings};
 use jouletree_model::{DeviceClass, Kind, Nanos, TimeRange, Warning};
 use jouletree_run::{MeteredSeries, Resources, RunFolder, Scope, accounted};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ const SAMPLE: Nanos = Nanos(1_000_000_000);
 
 /// Writes what a tracker would have written of this run.
 pub fn run(tracker: Tracker, run: &RunFolder, arguments: &ExportArgs) -> Result<Outcome> {
-    let settings = arguments.carbon.settings()?;
+    let settings = settings(run, arguments)?;
     let mut warnings = Vec::new();
     let record = of_run::record(run, &settings, arguments.carbon.context()?, &mut warnings)?;
     let power = run.read_power()?;
@@ -38,6 +38,12 @@ pub fn run(tracker: Tracker, run: &RunFolder, arguments: &ExportArgs) -> Result<
     let output = arguments.output.as_deref();
     match tracker {
         Tracker::CodeCarbon => {
+            if record.context.intensity.is_none() {
+                bail!(
+                    "a row of emissions.csv needs the carbon intensity: {}; or --allow-world-average",
+                    carbon::WHERE
+                );
+            }
             let path = output.map_or_else(|| carbon::emissions_csv(&settings), Path::to_owned);
             let row = codecarbon::row(&record, of_run::utilization(run)?);
             if let Some(path) = add_row(&path, &row, "run_id", &mut warnings)? {
@@ -66,6 +72,18 @@ pub fn run(tracker: Tracker, run: &RunFolder, arguments: &ExportArgs) -> Result<
     }
     print_warnings(&warnings);
     Ok(Outcome { warnings, strict: false })
+}
+
+/// The settings; a project without a name has that of the program, so that tables keep programs apart.
+fn settings(run: &RunFolder, arguments: &ExportArgs) -> Result<Settings> {
+    let mut settings = arguments.carbon.settings()?;
+    if let Some(name) = &arguments.project_name {
+        settings.set(Key::Project, name.as_str(), Layer::Flag("--project-name".to_owned()));
+    } else if settings.value(Key::Project).is_none_or(|value| value.layer == Layer::Default) {
+        let name = jouletree_report::program_name(run).unwrap_or_else(|| name_of(&arguments.run));
+        settings.set(Key::Project, name, Layer::Default);
+    }
+    Ok(settings)
 }
 
 /// Adds a row to a table, or prints it below its columns; says where it went.
@@ -104,7 +122,7 @@ fn samples(record: &Record, power: &[MeteredSeries], resources: &[Resources]) ->
     let (whole, ours) = (accounted(power.to_vec(), Scope::Device), accounted(power.to_vec(), Scope::Tree));
     let kind = record.parts.kind().unwrap_or(Kind::Estimated);
     let watts = |series: &[MeteredSeries], range: TimeRange, is_gpu: bool| -> f64 {
-        let chosen = series.iter().filter(|metered| metered.domain.is_none() && of_class(metered, is_gpu));
+        let chosen = series.iter().filter(|metered| metered.is_whole() && of_class(metered, is_gpu));
         let joules = chosen.flat_map(|metered| metered.series.spans_within(range));
         // The sum of nothing is minus zero.
         let joules =
@@ -134,7 +152,7 @@ fn samples(record: &Record, power: &[MeteredSeries], resources: &[Resources]) ->
             absolute_mem_usage: mean(&|row| Some(row.memory as f64)),
             absolute_mem_percent_usage: mean(&|row| of(row.memory as f64, row.memory_total? as f64)),
             relative_mem_usage: mean(&|row| of(row.memory as f64, row.memory_used()? as f64)),
-            realtime_carbon_intensity: record.context.intensity.as_ref().map(|intensity| intensity.g_per_kwh),
+            realtime_carbon_intensity: record.context.intensity.as_ref().map(|intensity| intensity.value.0),
             kind: kind.to_string(),
         });
         start = range.end;
@@ -153,13 +171,13 @@ fn of_class(metered: &MeteredSeries, is_gpu: bool) -> bool {
 
 /// Operational and embodied grams for one unit of use; the score is null without units or without an intensity.
 fn score(record: &Record, units: Option<f64>) -> Value {
-    let (impact, embodied) = (record.impact(), of_run::embodied_g(record));
-    let score = units.and_then(|units| sci(impact.carbon_g?, embodied.unwrap_or_default(), units));
+    let (impact, embodied) = (record.impact(), of_run::embodied(record));
+    let score = units.and_then(|units| sci(impact.carbon?, embodied.unwrap_or_default(), units));
     json!({
         "standard": "ISO/IEC 21031",
         "energy_kwh": impact.energy.kilowatt_hours(),
         "intensity": record.context.intensity,
-        "operational_g": impact.carbon_g,
+        "operational_g": impact.carbon,
         "embodied_g": embodied,
         "units": units,
         "sci_g_per_unit": score,

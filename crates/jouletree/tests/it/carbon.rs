@@ -488,6 +488,17 @@ fn a_run_in_the_files_of_other_trackers() {
     let rows = workspace.rows("emissions.csv");
     assert_eq!((rows.len(), rows[0].len()), (1, 38));
     near(rows[0]["emissions"].parse().unwrap(), grams * 1e-3);
+    // Tables keep programs apart: a project without a name has that of the program, or of the run.
+    let folder = Path::new(run).file_name().unwrap().to_str().unwrap();
+    assert_eq!(rows[0]["project_name"], folder);
+    export("emissions.csv", &["--project-name", "mine", "-o", "mine.csv"]);
+    assert_eq!(workspace.rows("mine.csv")[0]["project_name"], "mine");
+    // A row without emissions is `nan` in carbonboard, and one without a country an error.
+    let nowhere = workspace.run(&["export", run, "--to", "emissions.csv", "-o", "nowhere.csv"]);
+    assert!(nowhere.code == 1 && nowhere.stderr.contains("--country"), "{}", nowhere.stderr);
+    workspace.run(&["export", run, "--to", "emissions.csv", "-o", "nowhere.csv", "--intensity", "100"]).ok();
+    let row = &workspace.rows("nowhere.csv")[0];
+    assert_eq!((row["country_name"].as_str(), row["country_iso_code"].as_str()), ("unknown", "unknown"));
     let header = export("emissions.csv", &["-o", "-"]);
     assert_eq!(header.lines().next().unwrap(), workspace.read("emissions.csv").lines().next().unwrap());
     export("eco2ai", &["--tariff", "0.1"]);

@@ -114,9 +114,9 @@ fn every_figure_comes_in_every_form() {
     assert!(!Path::new(&run_folder).join("report.html").exists(), "the page was not asked for");
     let drawn = names(&folder, ".svg");
     let wanted = [
-        "diagram-all",
-        "diagram-bert",
-        "diagram-bert-encoder",
+        "diagram-all-forward",
+        "diagram-bert-forward",
+        "diagram-bert-encoder-forward",
         "icicle",
         "power-step",
         "stages",
@@ -178,6 +178,42 @@ fn diagrams_of_other_layers_and_of_one_pass() {
         assert!(ran.stderr.contains("no layer `bert/nowhere`"), "{}", ran.stderr);
     }
     assert_eq!(run(["report", &run_folder, "--format", "pdf"]).code, 2, "a form without figures");
+    let wrong = run(["report", &run_folder, "--figures", &folder, "--pass", "sideways"]);
+    assert!(wrong.code == 2 && wrong.stderr.contains("optimizer or all"), "{}", wrong.stderr);
+
+    let all = files.path("all");
+    run(["report", &run_folder, "--figures", &all, "--pass", "all"]).ok();
+    assert!(names(&all, ".svg").contains(&"diagram-bert".to_owned()));
+    all_legible(&all);
+}
+
+#[test]
+fn a_diagram_shows_one_pass_without_small_parts() {
+    let files = Files::new();
+    let (run_folder, folder) = (sample_run(&files), files.path("figures"));
+    run(["report", &run_folder, "--figures", &folder]).ok();
+    let words = |name: &str| assert_legible(&Path::new(&folder).join(format!("{name}.svg")));
+    let root = words("diagram-all-forward");
+    assert!(root.iter().any(|words| words.contains("forward pass")), "{root:?}");
+    assert!(["bert", "cls"].iter().all(|layer| root.iter().any(|words| words == layer)), "{root:?}");
+    // The optimizer took no part in it, and none has a box for less than a percent.
+    assert!(!root.iter().any(|words| words == "optimizer"), "{root:?}");
+    let share = |words: &String| words.strip_suffix(" %").and_then(|share| share.parse::<f64>().ok());
+    let small: Vec<f64> = root.iter().filter_map(share).filter(|share| *share < 1.0).collect();
+    assert!(small.len() <= 1, "only the others may have less: {root:?}");
+    let encoder = words("diagram-bert-encoder-forward");
+    let layers: Vec<&String> = encoder.iter().filter(|words| words.starts_with("layer_")).collect();
+    assert_eq!(layers.len(), 4, "{encoder:?}");
+    let file = Path::new(&folder).join("diagram-bert-encoder-forward.svg");
+    let heights: Vec<f32> = (0..4)
+        .map(|number| {
+            let mut found = Vec::new();
+            texts(tree(&file).root(), &mut found);
+            let name = format!("layer_{number}");
+            found.into_iter().find(|(words, ..)| *words == name).expect("the layer").1.top()
+        })
+        .collect();
+    assert!(heights.is_sorted_by(|above, below| above < below), "layers are in their order: {heights:?}");
 }
 
 #[test]
@@ -227,7 +263,7 @@ fn one_operation_is_enough() {
     run(["report", &run_folder, "--figures", &folder]).ok();
     let drawn = names(&folder, ".svg");
     // With fewer than three readings in its time an operation has no power of its own.
-    assert_eq!(drawn, ["diagram-all", "icicle", "power-step", "stages", "top-energy"]);
+    assert_eq!(drawn, ["diagram-all-forward", "icicle", "power-step", "stages", "top-energy"]);
     all_legible(&folder);
 }
 
@@ -240,7 +276,7 @@ fn what_would_show_nothing_is_not_written_and_that_is_said() {
     let folder = files.path("figures");
     let ran = run(["report", &run_folder, "--figures", &folder]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    for name in ["stages", "diagram-all", "top-energy", "top-power", "icicle"] {
+    for name in ["stages", "diagram-all-forward", "top-energy", "top-power", "icicle"] {
         assert!(ran.stderr.contains(&format!("{name} is not written: ")), "{}", ran.stderr);
     }
     all_legible(&folder);

@@ -59,7 +59,7 @@ fn a_trace_is_accounted_with_recorded_power() {
     let folder = files.path("run");
     let recording = recordings::record(folder.as_ref(), 2, 30);
     let power = recording.read_power().expect("power");
-    let cpu = power.iter().find(|series| series.device.to_string() == "host/cpu:0" && series.domain.is_none());
+    let cpu = power.iter().find(|series| series.device.to_string() == "host/cpu:0" && series.is_whole());
     let cpu = &cpu.expect("a processor").series;
     let start = cpu.extent().expect("some time").start.0 / 1000;
     let event = |name: &str, ts: i64, dur: i64| json!({"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": start + ts, "dur": dur});

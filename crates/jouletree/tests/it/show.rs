@@ -20,7 +20,7 @@ fn sample_run(files: &Files) -> String {
 /// A trace that fits a recording, with one operation of each name.
 fn trace_for(files: &Files, recording: &jouletree_run::RunFolder, names: &[&str]) -> String {
     let power = recording.read_power().expect("power");
-    let cpu = power.iter().find(|series| series.device.to_string() == "host/cpu:0" && series.domain.is_none());
+    let cpu = power.iter().find(|series| series.device.to_string() == "host/cpu:0" && series.is_whole());
     let start = cpu.expect("a processor").series.extent().expect("some time").start.0 / 1000;
     let event = |(number, name): (usize, &&str)| json!({"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": start + 100_000 * (1 + number as i64), "dur": 90_000});
     let events: Vec<Value> = names.iter().enumerate().map(event).collect();

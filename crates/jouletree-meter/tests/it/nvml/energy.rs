@@ -161,7 +161,7 @@ fn what_is_known_of_a_sensor_is_told() {
     assert_eq!(info.quality.lag, Nanos(12_500_000));
     let coverage = info.quality.coverage.unwrap();
     assert!((0.2..0.3).contains(&coverage), "{coverage}");
-    assert_eq!(info.most_watts, 900.0);
+    assert_eq!(info.most.0, 900.0);
     assert!(info.source.contains("A100") && info.source.contains("00000000:01:00.0"), "{}", info.source);
 }
 

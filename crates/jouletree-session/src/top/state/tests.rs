@@ -2,6 +2,8 @@
 
 use jouletree_meter::share::Listed;
 use jouletree_model::Device;
+use jouletree_model::Microjoules;
+use jouletree_model::Watts;
 use jouletree_model::sampling::{Bounds, Flags, Quality, Sample, Stats, What};
 
 use super::*;
@@ -17,9 +19,9 @@ fn info(device: &str, domain: Option<&str>, kind: Kind) -> SensorInfo {
         source: "a script".into(),
         kind,
         range: None,
-        step: 1.0,
+        step: Microjoules(1.0),
         period: Nanos(1_000_000),
-        most_watts: 1000.0,
+        most: Watts(1000.0),
         is_slow: false,
         quality: Quality::default(),
     }

@@ -71,7 +71,7 @@ fn data_flows_through_what_did_not_run() {
 }
 
 #[test]
-fn data_goes_to_every_part_and_comes_from_the_last() {
+fn data_goes_to_the_parts_that_compute_on_it() {
     let [addition, inside, _] = mixed_fusion();
     let entry = computation(
         3,
@@ -85,11 +85,45 @@ fn data_goes_to_every_part_and_comes_from_the_last() {
     let edges: Vec<String> = edges.into_iter().map(|(from, to)| format!("{from} -> {to}")).collect();
     let wanted = [
         "fusion.7@a/b/add -> fusion.7@c/reduce_sum",
-        "fusion.7@a/dot_general -> fusion.7@c/reduce_sum",
+        "fusion.7@a/dot_general -> fusion.7@a/b/add",
         "fusion.7@c/reduce_sum -> y@z/add",
-        "x@z/add -> fusion.7@a/b/add",
         "x@z/add -> fusion.7@a/dot_general",
-        "x@z/add -> fusion.7@c/reduce_sum",
+    ];
+    assert_eq!(edges, wanted);
+}
+
+#[test]
+fn an_element_of_a_result_comes_from_the_part_that_makes_it() {
+    let inside = computation(
+        1,
+        [
+            line(1, "p0", "parameter", &[8]).number(9, 0),
+            line(2, "p1", "parameter", &[8]).number(9, 1),
+            line(3, "sum", "add", &[8]).takes(&[1, 1]).from("jit(f)/a/add"),
+            line(4, "product", "multiply", &[8]).takes(&[2, 2]).from("jit(f)/b/mul"),
+            line(5, "both", "tuple", &[]).takes(&[3, 4]),
+        ],
+    );
+    let entry = computation(
+        2,
+        [
+            line(1, "x", "parameter", &[8]).number(9, 0),
+            line(2, "first", "negate", &[8]).takes(&[1]).from("jit(f)/first/neg"),
+            line(3, "second", "negate", &[8]).takes(&[1]).from("jit(f)/second/neg"),
+            line(4, "fusion.1", "fusion", &[]).takes(&[2, 3]).calls(&[1]),
+            line(5, "one", "get-tuple-element", &[8]).takes(&[4]).number(13, 0),
+            line(6, "other", "get-tuple-element", &[8]).takes(&[4]).number(13, 1),
+            line(7, "c", "negate", &[8]).takes(&[5]).from("jit(f)/c/neg"),
+            line(8, "d", "negate", &[8]).takes(&[6]).from("jit(f)/d/neg"),
+        ],
+    );
+    let (_, edges) = drawn(&module([inside, entry]), &["first", "second", "fusion.1", "c", "d"]);
+    let edges: Vec<String> = edges.into_iter().map(|(from, to)| format!("{from} -> {to}")).collect();
+    let wanted = [
+        "first@first/neg -> fusion.1@a/add",
+        "fusion.1@a/add -> c@c/neg",
+        "fusion.1@b/mul -> d@d/neg",
+        "second@second/neg -> fusion.1@b/mul",
     ];
     assert_eq!(edges, wanted);
 }

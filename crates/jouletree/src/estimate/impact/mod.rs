@@ -74,7 +74,7 @@ pub fn run(arguments: &ImpactArgs) -> Result<Outcome> {
         Format::Csv => tables::csv(&answer.regions)?,
         format => lines::page(&answer).written(look(format).unwrap_or(Look::Markdown)),
     })?;
-    if answer.carbon_g.is_none() {
+    if answer.carbon.is_none() {
         writeln_stderr!("its carbon is unknown: {WHERE}");
     }
     Ok(Outcome { warnings: Vec::new(), strict: false })

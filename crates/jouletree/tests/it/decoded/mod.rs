@@ -30,7 +30,7 @@ pub struct Sample {
     pub labels: BTreeMap<String, String>,
 }
 
-/// A pprof profile: what its values are, and its samples.
+/// A pprof profile: what its values are, and its samples. The only mapping is what every location is in.
 pub fn pprof(packed: &[u8]) -> (Vec<(String, String)>, Vec<Sample>) {
     let mut bytes = Vec::new();
     GzDecoder::new(packed).read_to_end(&mut bytes).expect("gzip");
@@ -42,11 +42,16 @@ pub fn pprof(packed: &[u8]) -> (Vec<(String, String)>, Vec<Sample>) {
     let types = messages(&profile, 1).map(|kind| (text(kind, 1), text(kind, 2))).collect();
     let functions: BTreeMap<u64, String> =
         messages(&profile, 5).map(|function| (one(&fields(function), 1), text(function, 2))).collect();
+    let mappings: Vec<&[u8]> = messages(&profile, 3).collect();
+    assert_eq!(mappings.len(), 1);
+    assert!(!text(mappings[0], 5).is_empty(), "the program has a name");
+    let mapping = one(&fields(mappings[0]), 1);
     let locations: BTreeMap<u64, String> = messages(&profile, 4)
         .map(|location| {
             let location = fields(location);
             let lines: Vec<&[u8]> = messages(&location, 4).collect();
             assert_eq!(lines.len(), 1);
+            assert_eq!(one(&location, 2), mapping, "the location is in the program");
             (one(&location, 1), functions[&one(&fields(lines[0]), 1)].clone())
         })
         .collect();
@@ -142,6 +147,50 @@ pub struct Slice {
     pub args: Value,
 }
 
+/// The rows of a timeline: process and thread, with the slices of what the program noted or of layers that ran: start, end and
+/// depth.
+pub type Rows = BTreeMap<(String, String), Vec<(String, f64, f64, usize)>>;
+
+/// The rows of a trace of Chrome's events that show no operations.
+pub fn chrome_rows(bytes: &[u8]) -> Rows {
+    let document: Value = serde_json::from_slice(bytes).expect("JSON");
+    let events = document["traceEvents"].as_array().expect("a list of events");
+    let number = |event: &Value, key: &str| event[key].as_f64().unwrap_or_else(|| panic!("no {key}: {event}"));
+    let place = |event: &Value| (number(event, "pid") as i64, number(event, "tid") as i64);
+    let named = |kind: &str| -> BTreeMap<(i64, i64), String> {
+        let named = events.iter().filter(|event| event["name"] == kind);
+        named.map(|event| (place(event), event["args"]["name"].as_str().expect("a name").to_owned())).collect()
+    };
+    let processes: BTreeMap<i64, String> =
+        named("process_name").into_iter().map(|((process, _), name)| (process, name)).collect();
+    let threads = named("thread_name");
+    let name = |event: &Value| event["name"].as_str().expect("a name").to_owned();
+    let mut rows = Rows::new();
+    let mut open: BTreeMap<(i64, i64), Vec<(String, f64)>> = BTreeMap::new();
+    for event in events {
+        let slice = match event["ph"].as_str() {
+            Some("B") => {
+                open.entry(place(event)).or_default().push((name(event), number(event, "ts")));
+                continue;
+            }
+            Some("E") => {
+                let open = open.get_mut(&place(event)).expect("something is open");
+                let (name, start) = open.pop().expect("something is open");
+                (name, start, number(event, "ts"), open.len())
+            }
+            Some("X") if event["args"].get("op").is_none() => {
+                let start = number(event, "ts");
+                (name(event), start, start + number(event, "dur"), 0)
+            }
+            _ => continue,
+        };
+        let row = (processes[&place(event).0].clone(), threads[&place(event)].clone());
+        rows.entry(row).or_default().push(slice);
+    }
+    assert!(open.values().all(Vec::is_empty), "everything that begins ends");
+    rows
+}
+
 /// The time in microseconds and the watts of each point of a counter, by process.
 pub type Watts = BTreeMap<String, Vec<(f64, f64)>>;
 
@@ -170,6 +219,9 @@ pub fn chrome(bytes: &[u8]) -> (Vec<Slice>, Watts) {
                 let point = (number(event, "ts"), number(&event["args"], "watts"));
                 power.entry(process()).or_default().push(point);
             }
+            // What the program noted, and layers.
+            Some("X") if event["args"].get("op").is_none() => {}
+            Some("B" | "E") => {}
             Some("X") => slices.push(Slice {
                 name: text(&event["name"]),
                 process: process(),
@@ -189,6 +241,9 @@ pub fn chrome(bytes: &[u8]) -> (Vec<Slice>, Watts) {
 #[derive(Debug)]
 pub struct Thread {
     pub process: String,
+    pub name: String,
+    /// The markers, by name and text.
+    pub markers: Vec<(String, String)>,
     pub samples: Vec<(Vec<String>, f64)>,
 }
 
@@ -238,7 +293,17 @@ fn decoded_thread(thread: &Value, profile: &Value) -> Thread {
         frames.reverse();
         (frames, weight.as_f64().expect("a weight"))
     });
-    Thread { process: thread["processName"].as_str().expect("a process").to_owned(), samples: rows.collect() }
+    let words = |value: &Value| match value.as_u64() {
+        Some(number) => texts[number as usize].as_str().expect("text").to_owned(),
+        None => value.as_str().expect("text").to_owned(),
+    };
+    let markers = column(&thread["markers"], "name").iter().zip(column(&thread["markers"], "data"));
+    Thread {
+        process: thread["processName"].as_str().expect("a process").to_owned(),
+        name: thread["name"].as_str().expect("a name").to_owned(),
+        markers: markers.map(|(name, data)| (words(name), words(&data["text"]))).collect(),
+        samples: rows.collect(),
+    }
 }
 
 /// A column of a table, which is as long as the table says.

@@ -1,13 +1,23 @@
 //! Data flow between tensors by path, and its collapse to arrows between the parts of one diagram.
+//!
+//! An arrow means that a tensor computed from data in one part is used in another. `carriers` leaves out constants, shapes,
+//! scalars and parameters, `sharing` undoes what graph optimizers merged across layers, and `order` drops what still leads
+//! from a later layer back to an earlier one of the same chain.
 
-use jouletree_model::{DataFlow, ModelTree, Pass};
+mod carriers;
+mod order;
+mod sharing;
+
+use jouletree_model::{DataFlow, ModelTree, NodeId, Pass};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::paths::{PathTree, ROOT, components};
 
+pub use order::{is_earlier, numbered};
+
 /// One tensor's output is another's input.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TensorEdge {
     /// The path of the tensor that is made.
     pub from: Box<str>,
@@ -34,13 +44,20 @@ pub struct Arrow {
     pub count: u64,
 }
 
-/// The data flow of a model by path.
+/// The data flow of a model by path: the edges along which data flows, as the program wrote it.
 pub fn tensor_edges(model: &ModelTree) -> Vec<TensorEdge> {
+    let carriers = carriers::Carriers::of(model);
+    let flowing: Vec<DataFlow> = model.edges().filter(|flow| carriers.carries(*flow)).collect();
     let edge = |flow: DataFlow| {
         let ((from, _), (to, _)) = (model.get(flow.from)?, model.get(flow.to)?);
         Some(TensorEdge { from: from.path.clone(), from_pass: from.pass, to: to.path.clone(), to_pass: to.pass })
     };
-    model.edges().filter_map(edge).collect()
+    sharing::separated(model, &flowing).into_iter().filter_map(edge).collect()
+}
+
+/// The path of a node; empty for a number that the model does not have.
+fn path_of(model: &ModelTree, node: NodeId) -> &str {
+    model.get(node).map_or("", |(op, _)| &op.path)
 }
 
 /// The arrows that `edges` make, each with the number of the node whose children it joins.
@@ -52,10 +69,15 @@ pub(crate) fn arrows(tree: &PathTree<'_>, edges: &[TensorEdge]) -> impl Iterator
         }
     }
     let nodes = tree.nodes();
-    counts.into_iter().map(|((from, to, from_pass, to_pass), count)| {
+    let mut by_parent: FxHashMap<usize, Vec<Arrow>> = FxHashMap::default();
+    for ((from, to, from_pass, to_pass), count) in counts {
         let name = |node: usize| nodes[node].name.to_owned();
-        (nodes[from].parent, Arrow { from: name(from), to: name(to), from_pass, to_pass, count })
-    })
+        let arrow = Arrow { from: name(from), to: name(to), from_pass, to_pass, count };
+        by_parent.entry(nodes[from].parent).or_default().push(arrow);
+    }
+    by_parent
+        .into_iter()
+        .flat_map(|(parent, arrows)| order::in_order(arrows).into_iter().map(move |arrow| (parent, arrow)))
 }
 
 /// The two children of the lowest common ancestor that hold `from` and `to`; `None` when one holds the other.
