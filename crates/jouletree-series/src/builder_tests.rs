@@ -202,7 +202,8 @@ fn assert_lost(series: &EnergySeries, joules: f64) {
 /// What is not known stays so: two wraps, power that was not read, and the energy of a gap in an old count after it.
 #[test]
 fn stalls_that_no_counter_knows_are_gaps() {
-    let rapl = SensorInfo { range: Some(RAPL_RANGE), period: Nanos(RAPL_TICK), step: Microjoules(61.035), ..info() };
+    let rapl =
+        SensorInfo { range: Some(RAPL_RANGE), period: Nanos(RAPL_TICK), step: Microjoules(61.035), ..info() };
     let run = |info: &SensorInfo, stall: i64, behind: i64, late: Flags| {
         let mut builder = SeriesBuilder::new(info, PERIOD);
         for n in 0..500 {
