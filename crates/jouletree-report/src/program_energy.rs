@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use jouletree_account::{EnergyIndex, Spreads};
-use jouletree_model::{DeviceClass, Footprint, Joules, Kind, Program, ProgramSpan, SpanKind, TimeRange, Timeline};
+use jouletree_model::{
+    DeviceClass, Footprint, Joules, Kind, Program, ProgramSpan, SpanKind, StageEnergy, TimeRange, Timeline,
+};
 use jouletree_run::{MeteredSeries, Scope, accounted};
 use serde::Serialize;
 
@@ -190,18 +192,24 @@ impl<'a> ProgramEnergy<'a> {
 /// What each stage used. They sum up to the run.
 pub fn stages(footprint: &Footprint) -> Vec<StageRow> {
     let whole = Whole::of(footprint, &Spreads::default());
-    let row = |stage: &StageWhole| StageRow {
+    let row = |(stage, balances): (&StageWhole, &StageEnergy)| StageRow {
         stage: if stage.name.is_empty() { "(before the first)".to_owned() } else { stage.name.clone() },
         energy: stage.energy,
         forward: stage.passes[0],
         backward: stage.passes[1],
         optimizer: stage.passes[2],
-        unattributed: stage.between + stage.outside,
+        unattributed: unattributed(balances),
         between_operations: stage.between,
         outside: stage.outside,
         run_share: whole.of_run(stage.energy),
     };
-    whole.stages.iter().map(row).collect()
+    whole.stages.iter().zip(&footprint.stages).map(row).collect()
+}
+
+/// What no operation was charged with; a meter at the plug sees what the others see.
+fn unattributed(stage: &StageEnergy) -> Joules {
+    let parts = stage.devices.iter().filter(|device| device.device.class() != DeviceClass::Machine);
+    parts.map(|device| device.unattributed).sum()
 }
 
 /// How many steps of one phase and function there are.

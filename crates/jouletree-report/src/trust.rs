@@ -293,3 +293,54 @@ impl Serialize for Trust {
         .serialize(serializer)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trust(kind: Kind, reach: f64, neighbours: f64, coverage: f64) -> Trust {
+        let energy = Joules(100.0);
+        let interval = Interval { low: Joules(100.0 * (1.0 - reach)), high: Joules(100.0 * (1.0 + reach)) };
+        let mut trust = Trust {
+            kind: Some(kind),
+            energy,
+            interval: Some(interval),
+            neighbours: Some(neighbours),
+            coverage: Some(coverage),
+            gaps: Some(0),
+            monitor: Some(Joules(1.0)),
+            runs: 1,
+            caveats: Vec::new(),
+        };
+        trust.caveats = trust.judged(None);
+        trust
+    }
+
+    #[test]
+    fn what_disturbs_a_run_decides_whether_it_can_be_published() {
+        let verdict = |kind, reach, neighbours, coverage| trust(kind, reach, neighbours, coverage).verdict();
+        assert_eq!(verdict(Kind::Measured, 0.02, 0.0, 1.0), Verdict::WithCaveats, "it is one run");
+        assert_eq!(verdict(Kind::Estimated, 0.1, 0.0, 1.0), Verdict::WithCaveats);
+        assert_eq!(verdict(Kind::Estimated, 1.2, 0.0, 1.0), Verdict::Unfit);
+        assert_eq!(verdict(Kind::Measured, 0.02, 0.66, 1.0), Verdict::Unfit);
+        assert_eq!(verdict(Kind::Measured, 0.02, 0.1, 0.9), Verdict::Unfit);
+        assert_eq!(verdict(Kind::Predicted, 0.02, 0.0, 1.0), Verdict::Unfit);
+        let said = trust(Kind::Measured, 0.02, 0.66, 1.0);
+        assert!(said.judgement().contains("other programs used 66 % (run on an otherwise idle machine)"));
+        assert_eq!(
+            said.line(),
+            "measured; 95 %: 98 … 102 J; other programs used 66 % of the devices; 100 % covered, no gaps; jouletree itself \
+             1.00 J (not included)"
+        );
+    }
+
+    #[test]
+    fn several_runs_are_as_good_as_the_worst_and_need_no_repetition() {
+        let (good, bad) = (trust(Kind::Measured, 0.02, 0.0, 1.0), trust(Kind::Measured, 0.02, 0.3, 0.999));
+        let mean = Whole::unplaced(Joules(90.0), Some(Kind::Measured), None);
+        let all = Trust::of_all(vec![good.clone(), bad], &mean).unwrap();
+        assert_eq!((all.runs, all.verdict(), all.neighbours), (2, Verdict::Unfit, Some(0.3)));
+        assert!(all.caveats.iter().all(|caveat| caveat.remedy != REPEAT));
+        assert_eq!(Trust::of_all(vec![good.clone()], &mean), Some(good));
+    }
+}

@@ -307,7 +307,7 @@ impl Whole {
             (Slice::UnrecordedSteps, _) => "steps that were not recorded",
             (Slice::StartUp, _) => "start-up and compilation",
             (Slice::Rest, Base::Trace) if has_operations => "before and after the trace",
-            (Slice::Rest, Base::Trace) => "no operation recorded",
+            (Slice::Rest, Base::Trace) => "where no operation was recorded",
             (Slice::Rest, _) => "the rest",
         }
     }

@@ -619,7 +619,7 @@ fn files_that_are_not_there_are_named() {
             &["power.csv: host/cpu:0 has power from another file already"],
         ),
         (&["account", &trace, "--power", &power, "-o", &below_a_file], &["cannot create the folder"]),
-        (&["show", &missing], &["not a run folder", "missing"]),
+        (&["show", &missing], &["there is no folder", "missing"]),
         (&["show", &folder], &["not a run folder", "folder"]),
         (&["show", &trace], &["not a run folder", "trace.json"]),
     ];

@@ -505,7 +505,7 @@ fn files_are_named_after_the_run_and_never_overwritten() {
     let nowhere = export(&[&sample.run(), "--to", "csv", "-o", "missing/run.csv"]);
     assert!(nowhere.code == 1 && nowhere.stderr.contains("is its folder there?"), "{}", nowhere.stderr);
     let no_run = export(&["missing", "--to", "csv"]);
-    assert!(no_run.code == 1 && no_run.stderr.contains("not a run folder"), "{}", no_run.stderr);
+    assert!(no_run.code == 1 && no_run.stderr.contains("there is no folder missing"), "{}", no_run.stderr);
     assert_eq!(names().len(), wanted.len(), "nothing half-written remains");
 }
 

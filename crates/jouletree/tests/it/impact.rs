@@ -143,5 +143,5 @@ fn regions_are_compared_the_fewest_grams_first() {
     let csv = impact(&["--gpu", "T4", "--hours", "1", "--format", "csv"]).ok();
     assert!(csv.starts_with("line,value,unit,how\ncomputers,0.07,kWh,"), "{csv}");
     let markdown = impact(&["--gpu", "T4", "--hours", "1", "--format", "markdown"]).ok();
-    assert!(markdown.contains("| IT equipment | 70.0 Wh |"), "{markdown}");
+    assert!(markdown.contains("| computers | 70.0 Wh |"), "{markdown}");
 }

@@ -260,7 +260,7 @@ fn assert_one_whole(folder: &str) {
     assert_close(profiles.map(weights).sum(), energy, 1e-9, "speedscope");
     // Whole numbers: to a unit for each sample.
     let (types, samples) = decoded::pprof(&exported("pprof"));
-    let is_energy = |(_, unit): &(String, String)| unit.ends_with("joules");
+    let is_energy = |(_, unit): &(String, String)| unit.ends_with("joules") || unit == "µJ";
     let place = types.iter().position(is_energy).expect("a value in joules");
     let size = if types[place].1 == "nanojoules" { 1e-9 } else { 1e-6 };
     let found: f64 = samples.iter().map(|sample| sample.values[place] as f64 * size).sum();
