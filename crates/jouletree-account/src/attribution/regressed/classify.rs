@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::columns::Catalog;
 
-/// At most so many types are told apart; the rest are one.
+/// At most so many types are distinguished; the rest are one.
 const TYPES: u32 = 256;
 
 /// The roles and types of operations. A role is a type in a pass at a path in which the numbers of layers do not count; those

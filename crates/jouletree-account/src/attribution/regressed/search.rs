@@ -22,7 +22,7 @@ const STRETCH: usize = 2000;
 /// How many stretches finer lags are looked for in.
 const STRETCHES: usize = 4;
 
-/// How many roles are told apart: those that ran longest.
+/// How many roles are distinguished: those that ran longest.
 const ROLES: usize = 60;
 
 /// How many coarse lags of a shape are refined.
