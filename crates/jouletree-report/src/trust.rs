@@ -1,5 +1,7 @@
 //! How far the numbers of a run can be trusted: the facts that decide it in one line, and whether the run is fit for publication.
 
+use std::cmp::Reverse;
+
 use jouletree_model::{DeviceClass, Interval, Joules, Kind};
 use jouletree_run::{Balance, Recording};
 use serde::{Serialize, Serializer};
@@ -103,8 +105,7 @@ impl Trust {
         if count < 2 {
             return Some(worst);
         }
-        let largest = |of: fn(&Trust) -> Option<f64>| all.iter().filter_map(of).reduce(f64::max);
-        worst.neighbours = largest(|run| run.neighbours);
+        worst.neighbours = all.iter().filter_map(|run| run.neighbours).reduce(f64::max);
         worst.coverage = all.iter().filter_map(|run| run.coverage).reduce(f64::min);
         worst.gaps = all.iter().filter_map(|run| run.gaps).reduce(|one, other| one + other);
         worst.monitor = all.iter().filter_map(|run| run.monitor).reduce(|one, other| Joules(one.0.max(other.0)));
@@ -224,7 +225,7 @@ impl Trust {
 const REPEAT: &str = "repeat it";
 
 fn sorted(mut caveats: Vec<Caveat>) -> Vec<Caveat> {
-    caveats.sort_by(|one, other| other.verdict.cmp(&one.verdict));
+    caveats.sort_by_key(|caveat| Reverse(caveat.verdict));
     caveats
 }
 
