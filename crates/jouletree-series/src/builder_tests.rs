@@ -5,7 +5,7 @@ use jouletree_model::{Device, DeviceClass, Kind, Microjoules, Watts};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Whole, Windows};
+use crate::{Implausible, Stillness, Whole, Windows};
 
 const PERIOD: Nanos = Nanos(4_000_000);
 
@@ -104,7 +104,7 @@ proptest! {
         prop_assert_eq!(series.points().collect::<Vec<_>>(), same);
 
         let Some(extent) = series.extent() else { return Ok(()) };
-        let parts: f64 = placed.into_iter().filter_map(|point| whole.take(point)).map(|joules| joules.0).sum();
+        let parts: f64 = placed.into_iter().filter_map(|point| whole.take(point)).map(|grown| grown.energy.0).sum();
         prop_assert!((parts - whole.energy().0).abs() < 1e-9);
         let found = whole.estimate(extent.duration());
         let wanted = Windows::of(&series, &info).energy_between(extent.start, extent.end);
@@ -202,7 +202,8 @@ fn assert_lost(series: &EnergySeries, joules: f64) {
 /// What is not known stays so: two wraps, power that was not read, and the energy of a gap in an old count after it.
 #[test]
 fn stalls_that_no_counter_knows_are_gaps() {
-    let rapl = SensorInfo { range: Some(RAPL_RANGE), period: Nanos(RAPL_TICK), step: Microjoules(61.035), ..info() };
+    let rapl =
+        SensorInfo { range: Some(RAPL_RANGE), period: Nanos(RAPL_TICK), step: Microjoules(61.035), ..info() };
     let run = |info: &SensorInfo, stall: i64, behind: i64, late: Flags| {
         let mut builder = SeriesBuilder::new(info, PERIOD);
         for n in 0..500 {
