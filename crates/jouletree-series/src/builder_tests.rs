@@ -5,7 +5,7 @@ use jouletree_model::{Device, DeviceClass, Kind, Microjoules, Watts};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Whole, Windows};
+use crate::{Implausible, Stillness, Whole, Windows};
 
 const PERIOD: Nanos = Nanos(4_000_000);
 
@@ -104,7 +104,7 @@ proptest! {
         prop_assert_eq!(series.points().collect::<Vec<_>>(), same);
 
         let Some(extent) = series.extent() else { return Ok(()) };
-        let parts: f64 = placed.into_iter().filter_map(|point| whole.take(point)).map(|joules| joules.0).sum();
+        let parts: f64 = placed.into_iter().filter_map(|point| whole.take(point)).map(|grown| grown.energy.0).sum();
         prop_assert!((parts - whole.energy().0).abs() < 1e-9);
         let found = whole.estimate(extent.duration());
         let wanted = Windows::of(&series, &info).energy_between(extent.start, extent.end);

@@ -51,8 +51,6 @@ pub struct DeviceSeries {
     builder: SeriesBuilder,
     wall: OnWall,
     whole: Whole,
-    last: Option<Mono>,
-    gap_follows: bool,
     parts: Split,
     /// What the tree used so far.
     ours: Joules,
@@ -69,8 +67,6 @@ impl DeviceSeries {
             whole: Whole::of(&info),
             info,
             cut,
-            last: None,
-            gap_follows: false,
             parts: Split::default(),
             ours: Joules::ZERO,
             gaps: 0,
@@ -93,7 +89,7 @@ impl DeviceSeries {
 
     /// The last instant before the points that are not final; `None` where nothing is known or nothing follows.
     pub fn open_since(&self) -> Option<Mono> {
-        self.last.filter(|_| !self.gap_follows)
+        self.whole.open_since()
     }
 
     /// The last points.
@@ -124,11 +120,9 @@ impl DeviceSeries {
         let mut increments = Vec::with_capacity(points.len());
         let mut grows = Vec::with_capacity(points.len());
         for point in &points {
-            let from = self.last.replace(point.at);
-            self.gap_follows = point.gap_follows;
-            let grown = self.whole.take(*point).zip(from);
+            let grown = self.whole.take(*point);
             grows.push(grown.is_some());
-            increments.extend(grown.map(|(energy, from)| Increment { from, to: point.at, energy }));
+            increments.extend(grown);
         }
         let mut ours = self.cut(&increments, sockets, gpus).into_iter();
         let charged = points.into_iter().zip(grows).map(|(point, grows)| {

@@ -1,8 +1,9 @@
 //! From samples to energy over time: series, windows with their uncertainty, energy split by shares.
 //!
 //! Pure computation on the vocabulary of `jouletree-model`: no sensor, no file and no clock is read here. [`Counter`] makes
-//! an ever-growing count of raw readings; [`share`] splits energy among a process tree, others and idle CPUs; [`live`] keeps
-//! the last seconds of a recording and answers questions about windows; [`DeviceSeries`] works through a whole recording.
+//! an ever-growing count of raw readings, and [`EnergyCount`] interprets samples for all who count energy; [`share`] splits
+//! energy among a process tree, others and idle CPUs, and keeps it until its shares are known; [`ongoing`] keeps the last
+//! seconds of a recording and answers questions about windows; [`DeviceSeries`] works through a whole recording.
 //!
 //! [`SeriesBuilder`] makes an [`EnergySeries`](jouletree_model::EnergySeries) of one sensor's samples. What it keeps
 //! are **changes** of the count: a counter moves at its own tick, and a reading that equals the one before says only
@@ -27,6 +28,7 @@
 mod builder;
 mod charge;
 mod counter;
+mod energy_count;
 pub mod ongoing;
 pub mod share;
 mod stillness;
@@ -37,9 +39,10 @@ mod windows;
 use jouletree_model::Nanos;
 use jouletree_model::sampling::SensorInfo;
 
-pub use builder::{Gap, Point, SeriesBuilder, Why};
+pub use builder::{Gap, Point, SeriesBuilder};
 pub use charge::{Charged, DeviceBalance, DeviceSeries, Unbalanced};
 pub use counter::{Advance, Counter, Implausible};
+pub use energy_count::{CountStep, EnergyCount, Progress, Why};
 pub use stillness::Stillness;
 pub use wall::{OnWall, WallPoint};
 pub use whole::Whole;

@@ -1,9 +1,10 @@
 //! Points over the time of day, which can be set while a sensor is read.
 
-use jouletree_model::Nanos;
 use jouletree_model::sampling::{Anchors, Mono, was_set};
+use jouletree_model::{Joules, Nanos, TimeRange};
 
 use super::Point;
+use crate::share::Increment;
 
 /// A change of the count by the time of day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +17,26 @@ pub struct WallPoint {
     pub microjoules: u64,
     /// Whether nothing is known from here to the next point.
     pub gap_follows: bool,
+}
+
+/// The energy from one point to the next.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PointStep {
+    pub(crate) range: TimeRange,
+    pub(crate) increment: Increment,
+    pub(crate) microjoules: u64,
+}
+
+impl WallPoint {
+    /// The energy from here to the next point, unless there is a gap between them.
+    pub(crate) fn step_to(&self, next: &WallPoint) -> Option<PointStep> {
+        if self.gap_follows {
+            return None;
+        }
+        let microjoules = next.microjoules.saturating_sub(self.microjoules);
+        let increment = Increment { from: self.at, to: next.at, energy: Joules(microjoules as f64 * 1e-6) };
+        Some(PointStep { range: TimeRange { start: self.time, end: next.time }, increment, microjoules })
+    }
 }
 
 /// Brings the points of one sensor to the time of day, one after the other. Times grow, whatever was done to the clock.

@@ -1,10 +1,12 @@
 //! The energy of a whole recording with its interval, from one stretch after the other: nothing is kept.
 
-use jouletree_model::sampling::SensorInfo;
+use jouletree_model::sampling::{Mono, SensorInfo};
 use jouletree_model::{Joules, Nanos, TimeRange};
 
 use super::WallPoint;
+use super::wall::PointStep;
 use super::windows::{Estimate, Unsure};
+use crate::share::Increment;
 
 /// Sums up the points of one sensor. The result is that of [`Windows`](super::Windows) over the whole series.
 #[derive(Debug, Clone)]
@@ -45,21 +47,20 @@ impl Whole {
     }
 
     /// Takes the next point; gives back the energy since the one before, unless there was none or a gap between.
-    pub fn take(&mut self, point: WallPoint) -> Option<Joules> {
-        let last = self.last.replace(point)?;
-        if last.gap_follows {
-            return None;
-        }
-        let energy = point.microjoules.saturating_sub(last.microjoules);
-        let joules = Joules(energy as f64 * 1e-6);
-        let range = TimeRange { start: last.time, end: point.time };
-        let watts = (joules / range.duration()).0;
-        self.microjoules = self.microjoules.saturating_add(energy);
+    pub fn take(&mut self, point: WallPoint) -> Option<Increment> {
+        let PointStep { range, increment, microjoules } = self.last.replace(point)?.step_to(&point)?;
+        let watts = (increment.energy / range.duration()).0;
+        self.microjoules = self.microjoules.saturating_add(microjoules);
         self.known += range.duration();
         self.squares += watts * watts * range.duration().seconds();
         let is_start = self.current.is_none_or(|current| current.range.end != range.start);
         self.leave(Some(Stretch { range, watts, is_start }));
-        Some(joules)
+        Some(increment)
+    }
+
+    /// The last point, unless nothing is known after it.
+    pub(crate) fn open_since(&self) -> Option<Mono> {
+        self.last.filter(|last| !last.gap_follows).map(|last| last.at)
     }
 
     /// The sum of the energy so far.

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use jouletree_model::sampling::{Anchors, Batch, Flags, Mono, Sample, SensorInfo};
+use jouletree_model::sampling::{Anchors, Batch, Mono, Sample, SensorInfo};
 use jouletree_model::{DeviceClass, Kind, Nanos};
-use jouletree_series::{Advance, Counter};
+use jouletree_series::EnergyCount;
 
 use crate::wire::smaragdine as wire;
 
@@ -30,7 +30,7 @@ pub(super) struct Energy {
 struct ProtocolSensor {
     socket: u32,
     part: EnergyField,
-    counter: Counter,
+    counted: EnergyCount,
     /// The first count: what is written goes on from it and never wraps.
     first: Option<u64>,
     /// The count that is written.
@@ -50,7 +50,9 @@ impl Energy {
     pub(super) fn new(sensors: &[SensorInfo]) -> Energy {
         let meter = |(id, info): (u16, &SensorInfo)| {
             let (socket, part) = place(info)?;
-            Some((id, ProtocolSensor { socket, part, counter: Counter::new(info), first: None, count: None }))
+            // A client takes differences, also across a time in which a counter did not change.
+            let counted = EnergyCount::new(info).never_stuck();
+            Some((id, ProtocolSensor { socket, part, counted, first: None, count: None }))
         };
         let meters = (0_u16..=u16::MAX).zip(sensors).filter_map(meter).collect();
         Energy { meters, anchors: Anchors::default(), round: None, incomplete: 0 }
@@ -106,18 +108,9 @@ impl Energy {
 impl ProtocolSensor {
     /// Goes on with the count; where it is not known, it is what it was.
     fn take(&mut self, sample: &Sample) {
-        if sample.flags.has(Flags::GAP) {
-            return self.counter.lose();
-        }
-        if sample.flags.has(Flags::APART) {
-            self.counter.lose();
-        }
-        match self.counter.take(sample.at, sample.count) {
-            Advance::Gap(_) => {}
-            Advance::Begins | Advance::By(_) => {
-                let first = *self.first.get_or_insert(sample.count);
-                self.count = Some(first.saturating_add(self.counter.total()));
-            }
+        if self.counted.take(sample).step.is_some() {
+            let first = *self.first.get_or_insert(sample.count);
+            self.count = Some(first.saturating_add(self.counted.total()));
         }
     }
 }
@@ -139,7 +132,7 @@ fn place(info: &SensorInfo) -> Option<(u32, EnergyField)> {
 
 #[cfg(test)]
 mod tests {
-    use jouletree_model::sampling::{Anchor, Quality};
+    use jouletree_model::sampling::{Anchor, Flags, Quality};
     use jouletree_model::{Device, Microjoules, Watts};
 
     use super::*;

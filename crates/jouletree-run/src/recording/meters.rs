@@ -5,7 +5,7 @@ use std::path::Path;
 
 use jouletree_model::sampling::{Anchors, GpuSample, Mono, Sample, SensorInfo, ShareSample};
 use jouletree_model::{Joules, Kind, Nanos, Scope, Warning};
-use jouletree_series::share::Cut;
+use jouletree_series::share::{Cut, Retention};
 use jouletree_series::{Charged, DeviceSeries};
 
 use super::shares::Shares;
@@ -13,12 +13,8 @@ use crate::RunError;
 use crate::journal::{SensorRecord, StreamIn};
 use crate::power_parquet::{Meter, PointWriter};
 
-/// Shares are kept for this long, and for so many periods of the slowest sensor: points are final some readings after
-/// their instant.
+/// Shares are kept for at least this long.
 const KEPT: Nanos = Nanos(10_000_000_000);
-const KEPT_PERIODS: i64 = 12;
-/// Those of a stall are kept until it is over, but for no longer than this.
-const KEPT_MOST: Nanos = Nanos(600_000_000_000);
 
 /// What the samples of a recording come to.
 pub(super) struct Metered {
@@ -36,7 +32,7 @@ struct Meters {
     places: Vec<Option<usize>>,
     warnings: Vec<Warning>,
     /// For how long shares are needed.
-    kept: Nanos,
+    kept: Retention,
 }
 
 /// Works through the samples of a run and writes their energy to a new file; where a process `is_watched`, also the part of
@@ -65,9 +61,7 @@ pub(super) fn write_power(
             }
         }
         let Some(newest) = latest else { continue };
-        let back = |time: Nanos| Mono(newest.0.saturating_sub(time.0));
-        let open = meters.iter().filter_map(DeviceSeries::open_since).min().unwrap_or(newest);
-        let oldest = back(kept).min(open).max(back(KEPT_MOST));
+        let oldest = kept.oldest(newest, meters.iter().filter_map(DeviceSeries::open_since).min());
         sockets.between(oldest, newest);
         gpus.between(oldest, newest);
         for (place, meter) in meters.iter_mut().enumerate() {
@@ -91,10 +85,10 @@ pub(super) fn write_power(
 impl Meters {
     fn of(sensors: &[SensorRecord], period: Nanos) -> Meters {
         let (mut meters, mut places, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut known, mut slowest, mut lag) = (HashSet::new(), period, Nanos(0));
-        for info in sensors.iter().map(SensorInfo::from) {
-            slowest = slowest.max(info.period);
-            lag = lag.max(info.quality.lag);
+        let mut known = HashSet::new();
+        let sensors: Vec<SensorInfo> = sensors.iter().map(SensorInfo::from).collect();
+        let kept = Retention::new(KEPT, period, &sensors);
+        for info in sensors {
             if known.insert((info.device.clone(), info.domain.clone())) {
                 places.push(Some(meters.len()));
                 meters.push(DeviceSeries::new(info, period));
@@ -104,7 +98,6 @@ impl Meters {
                 places.push(None);
             }
         }
-        let kept = KEPT + Nanos(slowest.0.saturating_mul(KEPT_PERIODS)) + lag;
         Meters { meters, places, warnings, kept }
     }
 }

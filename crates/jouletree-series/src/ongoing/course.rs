@@ -9,8 +9,9 @@ use jouletree_model::sampling::{Anchors, Mono, Sample, SensorInfo};
 use jouletree_model::{EnergySeries, Joules, Nanos, TimeRange, Watts};
 
 use super::edge::{Edge, Sums};
-use super::{BEGINNING, DeviceTotal};
-use crate::share::{Cut, Increment, ShareBook, Split};
+use super::{BEGINNING, DeviceTotal, SHARES_LATE};
+use crate::share::{AwaitingShares, Cut, Increment, ShareBook, SharesLate, Split};
+use crate::wall::PointStep;
 use crate::{OnWall, Point, SeriesBuilder, Unsure, WallPoint};
 
 /// So many stretches are kept however old they are: an edge needs its neighbours.
@@ -31,7 +32,7 @@ pub(super) struct Course {
     /// Points before this instant are by a clock that was set back since.
     era: Option<Mono>,
     /// Points that are final and wait for shares.
-    waiting: VecDeque<WallPoint>,
+    waiting: AwaitingShares<WallPoint>,
     stretches: VecDeque<Stretch>,
     /// How many of them are settled, and what there is after those.
     settled: usize,
@@ -77,7 +78,7 @@ impl Course {
             info,
             wall: OnWall::default(),
             era: None,
-            waiting: VecDeque::new(),
+            waiting: AwaitingShares::new(SHARES_LATE, SharesLate::NoneWaits),
             stretches: VecDeque::new(),
             settled: 0,
             after_settled: Tip::default(),
@@ -92,8 +93,14 @@ impl Course {
         self.builder.take(sample);
     }
 
-    /// Brings everything up to date. What is before `settles` has all its shares.
-    pub(super) fn advance(&mut self, anchors: &Anchors, books: [&ShareBook; 2], settles: Mono) {
+    /// Brings everything up to date, given when its shares were last reported.
+    pub(super) fn advance(
+        &mut self,
+        anchors: &Anchors,
+        books: [&ShareBook; 2],
+        reported: Option<Mono>,
+        newest: Mono,
+    ) {
         self.stretches.truncate(self.settled);
         self.tip = self.after_settled;
         let points: Vec<Point> = self.builder.finished().0.collect();
@@ -101,8 +108,7 @@ impl Course {
         let is_of_now = |point: &Point| era.is_none_or(|era| point.at >= era);
         let points = points.into_iter().filter(is_of_now);
         self.waiting.extend(points.filter_map(|point| self.wall.take(point, anchors)));
-        let settled = self.waiting.partition_point(|point| point.at <= settles);
-        let settled: Vec<WallPoint> = self.waiting.drain(..settled).collect();
+        let settled = self.waiting.settled(reported, newest);
         self.push(settled, books);
         (self.settled, self.after_settled) = (self.stretches.len(), self.tip);
         let mut wall = self.wall.clone();
@@ -115,6 +121,11 @@ impl Course {
         open.extend(unsettled.and_then(|point| wall.take(point, anchors)));
         open.extend(wall.end());
         self.push(open, books);
+    }
+
+    /// Up to when its shares are known; `None` when none are waited for.
+    pub(super) fn shares_until(&self, reported: Option<Mono>, newest: Mono) -> Option<Mono> {
+        self.waiting.known_until(reported, newest)
     }
 
     /// When the first reading after a stall was, as long as the next change may replace it.
@@ -140,7 +151,7 @@ impl Course {
     pub(super) fn restart(&mut self, era: Mono) {
         self.era = Some(era);
         self.wall = OnWall::default();
-        self.waiting.clear();
+        self.waiting.take_all();
         self.stretches.clear();
         self.settled = 0;
         self.after_settled.last = None;
@@ -230,28 +241,23 @@ impl Course {
         let horizon = EnergySeries::HORIZON.0.unsigned_abs();
         points.retain(|point| point.time.0.unsigned_abs() <= horizon);
         let mut last = self.tip.last;
-        let mut steps = Vec::with_capacity(points.len());
+        let mut steps: Vec<PointStep> = Vec::with_capacity(points.len());
         for point in points {
             let is_known = last.is_some_and(|last| !last.gap_follows);
             let (first, before) = self.tip.reach.unwrap_or((point.at, point.at));
             self.tip.unknown += if is_known { Nanos(0) } else { point.at - before };
             self.tip.reach = Some((first, point.at));
-            if let Some(last) = last.replace(point).filter(|last| !last.gap_follows) {
-                let microjoules = point.microjoules.saturating_sub(last.microjoules);
-                let energy = Joules(microjoules as f64 * 1e-6);
-                let range = TimeRange { start: last.time, end: point.time };
-                steps.push((range, Increment { from: last.at, to: point.at, energy }, microjoules));
-            }
+            steps.extend(last.replace(point).and_then(|last| last.step_to(&point)));
         }
         self.tip.last = last;
-        let increments: Vec<Increment> = steps.iter().map(|(_, increment, _)| *increment).collect();
+        let increments: Vec<Increment> = steps.iter().map(|step| step.increment).collect();
         let parts = self.cut.split(&increments, sockets, gpus);
-        for ((range, increment, microjoules), parts) in steps.into_iter().zip(parts) {
-            self.extend(range, increment, microjoules, parts);
+        for (step, parts) in steps.into_iter().zip(parts) {
+            self.extend(step, parts);
         }
     }
 
-    fn extend(&mut self, range: TimeRange, increment: Increment, microjoules: u64, parts: Split) {
+    fn extend(&mut self, PointStep { range, increment, microjoules }: PointStep, parts: Split) {
         let watts = (increment.energy / range.duration()).0;
         let before = self.stretches.back().map(|before| (before.range.end, before.follows_gap));
         let follows_gap = before.is_none_or(|(end, _)| end != range.start);

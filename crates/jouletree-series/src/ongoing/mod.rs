@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, HashSet};
 use jouletree_model::Nanos;
 use jouletree_model::sampling::{Anchor, Anchors, Batch, Mono, SensorInfo, was_set};
 
-use crate::share::{Cut, ShareBook};
+use crate::share::{Cut, Retention, ShareBook};
 use crate::still_after;
 pub use answer::{Answer, DeviceEnergy};
 use course::Course;
@@ -33,10 +33,6 @@ const REPORTING_SLACK: Nanos = Nanos(300_000_000);
 const BEGINNING: Nanos = Nanos(1_000_000_000);
 /// A share that is late by this is taken as missing.
 const SHARES_LATE: Nanos = Nanos(1_000_000_000);
-/// Shares are kept for this many periods of the slowest sensor beyond [`KEPT`]: points are final some readings later.
-const KEPT_PERIODS: i64 = 12;
-/// Shares of a stall are kept for no longer than this, however long the stall.
-const SHARES_KEPT_MOST: Nanos = Nanos(600_000_000_000);
 
 /// Answers questions about windows of time, by the time of day.
 #[derive(Debug)]
@@ -49,7 +45,7 @@ pub struct OngoingEnergy {
     anchors: Anchors,
     /// The first and the newest instant of which there is a sample.
     seen: Option<(Mono, Mono)>,
-    shares_kept: Nanos,
+    shares_kept: Retention,
     windows: BTreeMap<u64, Window>,
     /// Windows whose beginning is not settled.
     beginning: Vec<u64>,
@@ -62,17 +58,15 @@ impl OngoingEnergy {
     /// For the batches of a session that reads these sensors once in a period.
     pub fn new(sensors: &[SensorInfo], period: Nanos) -> OngoingEnergy {
         let (mut courses, mut places, mut known) = (Vec::new(), Vec::new(), HashSet::new());
-        let (mut slowest, mut lag) = (period, Nanos(0));
         for info in sensors {
             // One that meters what another does is left out, as the recorder does.
             let is_used = info.domain.is_none() && known.insert(info.device.clone());
             places.push(is_used.then_some(courses.len()));
             if is_used {
-                slowest = slowest.max(info.period);
-                lag = lag.max(info.quality.lag);
                 courses.push(Course::new(info.clone(), period));
             }
         }
+        let shares_kept = Retention::new(KEPT, period, courses.iter().map(|course| &course.info));
         OngoingEnergy {
             courses,
             places,
@@ -80,7 +74,7 @@ impl OngoingEnergy {
             gpus: ShareBook::default(),
             anchors: Anchors::default(),
             seen: None,
-            shares_kept: KEPT + Nanos(slowest.0.saturating_mul(KEPT_PERIODS)) + lag,
+            shares_kept,
             windows: BTreeMap::new(),
             beginning: Vec::new(),
             ended: Vec::new(),
@@ -145,9 +139,8 @@ impl OngoingEnergy {
         batch.gpus.iter().for_each(|gpu| self.gpus.note(gpu));
         let Some((_, newest)) = self.seen else { return };
         for place in 0..self.courses.len() {
-            let settles = self.shares_reach(self.courses[place].cut).unwrap_or(newest);
-            let settles = settles.max(Mono(newest.0 - SHARES_LATE.0));
-            self.courses[place].advance(&self.anchors, [&self.sockets, &self.gpus], settles);
+            let reported = self.shares_reported(self.courses[place].cut);
+            self.courses[place].advance(&self.anchors, [&self.sockets, &self.gpus], reported, newest);
         }
         self.settle_beginnings();
         self.answer_ended(false);
@@ -190,15 +183,11 @@ impl OngoingEnergy {
         }
     }
 
-    /// Up to when shares are known for a sensor; `None` when none are to be waited for.
-    fn shares_reach(&self, cut: Cut) -> Option<Mono> {
-        let (book, number) = match cut {
-            Cut::Socket(number) => (&self.sockets, number),
-            Cut::Gpu(number) => (&self.gpus, number),
-            Cut::Untold | Cut::Part => return None,
-        };
-        let (first, newest) = self.seen?;
-        book.heard(number).or(Some(first)).filter(|reach| newest - *reach < SHARES_LATE)
+    /// When a share of a sensor was last reported; the first one is expected from the first sample on. `None` for a sensor
+    /// that has none.
+    fn shares_reported(&self, cut: Cut) -> Option<Mono> {
+        let (book, number) = cut.book(&self.sockets, &self.gpus)?;
+        book.heard(number).or(self.seen.map(|(first, _)| first))
     }
 
     fn settle_beginnings(&mut self) {
@@ -243,17 +232,16 @@ impl OngoingEnergy {
                 () => Reach::NotYet,
             };
         }
-        match (self.shares_reach(course.cut), course.mono(end)) {
-            (Some(reach), Some(end)) if reach < end => Reach::NotYet,
+        let shares_until = course.shares_until(self.shares_reported(course.cut), newest);
+        match (shares_until, course.mono(end)) {
+            (Some(until), Some(end)) if until < end => Reach::NotYet,
             _ => Reach::Known,
         }
     }
 
     fn forget_the_past(&mut self, newest: Mono) {
-        let back = |time: Nanos| Mono(newest.0.saturating_sub(time.0));
         // The shares of a stall are needed when it is over.
-        let open = self.courses.iter().filter_map(Course::open_since).min().unwrap_or(newest);
-        let oldest = back(self.shares_kept).min(open).max(back(SHARES_KEPT_MOST));
+        let oldest = self.shares_kept.oldest(newest, self.courses.iter().filter_map(Course::open_since).min());
         self.sockets.forget_before(oldest);
         self.gpus.forget_before(oldest);
         if let Some(now) = self.anchors.wall(newest) {

@@ -30,15 +30,20 @@ impl Cut {
         }
     }
 
+    /// Those shares, and by which number; `None` where it is not known who uses the energy.
+    pub fn book<'b>(self, sockets: &'b ShareBook, gpus: &'b ShareBook) -> Option<(&'b ShareBook, u32)> {
+        match self {
+            Cut::Socket(number) => Some((sockets, number)),
+            Cut::Gpu(number) => Some((gpus, number)),
+            Cut::Untold | Cut::Part => None,
+        }
+    }
+
     /// Cuts increments in the order of time, by what was reported for sockets and of GPUs.
     pub fn split(self, increments: &[Increment], sockets: &ShareBook, gpus: &ShareBook) -> Vec<Split> {
-        let (book, number) = match self {
-            Cut::Socket(number) => (sockets, number),
-            Cut::Gpu(number) => (gpus, number),
-            Cut::Untold | Cut::Part => {
-                let unknown = |increment: &Increment| Split { unknown: increment.energy, ..Split::default() };
-                return increments.iter().map(unknown).collect();
-            }
+        let Some((book, number)) = self.book(sockets, gpus) else {
+            let unknown = |increment: &Increment| Split { unknown: increment.energy, ..Split::default() };
+            return increments.iter().map(unknown).collect();
         };
         split(increments, book.of(number), number)
     }

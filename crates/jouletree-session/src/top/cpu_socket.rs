@@ -1,21 +1,21 @@
 //! The energy of a socket, cut by who used it.
 //!
 //! Shares come later than the energy they cut, so energy waits for them: ours, others', idle, unknown and waiting make
-//! what was counted, always. What waits for too long is unknown.
+//! what was counted, always. What waits for longer than the timeout is unknown.
 
 use std::collections::VecDeque;
 
 use jouletree_model::sampling::{Mono, ShareSample};
 use jouletree_model::{Joules, Nanos, Watts};
-use jouletree_series::share::{Increment, Split, split};
+use jouletree_series::share::{AwaitingShares, Increment, ShareBook, SharesLate, Split, split};
 
 /// One socket.
 #[derive(Debug)]
 pub struct CpuSocket {
     number: u32,
     timeout: Nanos,
-    waiting: Vec<Increment>,
-    shares: Vec<ShareSample>,
+    waiting: AwaitingShares<Increment>,
+    shares: ShareBook,
     sum: Split,
     /// What was cut last, as far as it is shown as power now.
     recent: VecDeque<(Increment, Split)>,
@@ -46,8 +46,8 @@ impl CpuSocket {
             number,
             timeout,
             now,
-            waiting: Vec::new(),
-            shares: Vec::new(),
+            waiting: AwaitingShares::new(timeout, SharesLate::EachExpires),
+            shares: ShareBook::default(),
             sum: Split::default(),
             recent: VecDeque::new(),
             to_hand_out: Joules::ZERO,
@@ -61,25 +61,24 @@ impl CpuSocket {
 
     /// Takes energy, in the order of time.
     pub fn used(&mut self, increment: Increment) {
-        self.waiting.push(increment);
+        self.waiting.extend([increment]);
     }
 
     /// Takes a share of this socket, in the order of time.
     pub fn share(&mut self, share: ShareSample) {
-        self.shares.push(ShareSample { socket: self.number, ..share });
+        self.shares.note(&ShareSample { socket: self.number, ..share });
     }
 
     /// Cuts what can be cut by now.
     pub fn settle(&mut self, now: Mono) {
-        let told_until = self.shares.last().map_or(Mono(i64::MIN), |share| share.at);
-        let given_up = Mono(now.0.saturating_sub(self.timeout.0));
-        let ready = self.waiting.partition_point(|increment| increment.to <= told_until.max(given_up));
-        self.cut(ready);
+        let settled = self.waiting.settled(self.shares.heard(self.number), now);
+        self.cut(settled);
     }
 
     /// Cuts all that waits, because nothing more will come.
     pub fn finish(&mut self) {
-        self.cut(self.waiting.len());
+        let rest = self.waiting.take_all();
+        self.cut(rest);
     }
 
     /// All energy that was cut so far, by who used it.
@@ -116,16 +115,11 @@ impl CpuSocket {
         std::mem::take(&mut self.to_hand_out)
     }
 
-    fn cut(&mut self, ready: usize) {
-        let increments: Vec<Increment> = self.waiting.drain(..ready).collect();
-        let parts = split(&increments, &self.shares, self.number);
+    fn cut(&mut self, increments: Vec<Increment>) {
+        let parts = split(&increments, self.shares.of(self.number), self.number);
         for (increment, part) in increments.into_iter().zip(parts) {
             self.to_hand_out += part.ours;
-            self.sum.ours += part.ours;
-            self.sum.others += part.others;
-            self.sum.own += part.own;
-            self.sum.idle += part.idle;
-            self.sum.unknown += part.unknown;
+            self.sum.add(part);
             self.recent.push_back((increment, part));
         }
         let Some(last) = self.recent.back().map(|(increment, _)| increment.to) else { return };
@@ -133,8 +127,7 @@ impl CpuSocket {
             self.recent.pop_front();
         }
         // A share is needed until energy after it was cut.
-        let needed_from = self.waiting.first().map_or(last, |first| first.from.min(last));
-        self.shares.retain(|share| share.at > needed_from);
+        self.shares.forget_before(self.waiting.iter().next().map_or(last, |first| first.from.min(last)));
     }
 }
 
@@ -173,7 +166,7 @@ mod tests {
             socket.settle(Mono((at + 1) * tenth));
             let sum = socket.sum().total() + socket.waiting();
             assert!((sum.0 - whole).abs() < 1e-9, "{sum} {whole}");
-            assert!(socket.shares.len() < 10 && socket.waiting.len() < 10);
+            assert!(socket.shares.of(0).len() < 10 && socket.waiting.iter().count() < 10);
         }
         assert!(socket.waiting().0 > 0.0);
         socket.finish();

@@ -5,10 +5,10 @@
 
 use std::collections::VecDeque;
 
-use jouletree_model::sampling::{Flags, Mono, Sample, SensorInfo};
+use jouletree_model::sampling::{Mono, Sample, SensorInfo};
 use jouletree_model::{Joules, Nanos, Watts};
 use jouletree_series::share::Increment;
-use jouletree_series::{Advance, Counter, Stillness};
+use jouletree_series::{CountStep, EnergyCount, Progress};
 
 use super::history::History;
 
@@ -21,13 +21,9 @@ const OUTDATED: Nanos = Nanos(2_000_000_000);
 #[derive(Debug)]
 pub struct Gauge {
     info: SensorInfo,
-    counter: Counter,
-    read: Option<Mono>,
-    /// Since when the count has not changed.
+    count: EnergyCount,
+    /// Since when the count has not changed; `None` when that is not known.
     unchanged_since: Option<Mono>,
-    still: Stillness,
-    /// The count at which a counter that never rests stood still.
-    frozen: Option<u64>,
     known: Nanos,
     recent: VecDeque<Increment>,
     history: History,
@@ -37,12 +33,9 @@ impl Gauge {
     /// A gauge that has shown nothing yet.
     pub fn new(info: SensorInfo) -> Gauge {
         Gauge {
-            counter: Counter::new(&info),
-            still: Stillness::new(&info),
+            count: EnergyCount::new(&info),
             info,
-            read: None,
             unchanged_since: None,
-            frozen: None,
             known: Nanos(0),
             recent: VecDeque::new(),
             history: History::default(),
@@ -62,30 +55,27 @@ impl Gauge {
 
     /// Takes a sample; an increment when the count has moved, or has rested for so long that it means to.
     pub fn take(&mut self, sample: Sample) -> Option<Increment> {
-        if sample.flags.has(Flags::GAP) || sample.flags.has(Flags::APART) {
-            self.lose();
+        let Progress { lost, step, .. } = self.count.take(&sample);
+        if lost.is_some() {
+            self.unchanged_since = None;
         }
-        let is_old = self.read.is_some_and(|read| sample.at <= read);
-        if sample.flags.has(Flags::GAP) || is_old || self.frozen == Some(sample.count) {
-            return None;
-        }
-        (self.read, self.frozen) = (Some(sample.at), None);
-        let increment = match self.counter.take(sample.at, sample.count) {
-            Advance::By(0) => return self.rest(sample),
-            Advance::By(microjoules) => {
-                let energy = Joules(microjoules as f64 * 1e-6);
-                self.unchanged_since.map(|from| Increment { from, to: sample.at, energy })
+        let energy = match step? {
+            CountStep::Begins | CountStep::Restarts => None,
+            CountStep::Grew(microjoules) => Some(Joules(microjoules as f64 * 1e-6)),
+            CountStep::Same if !self.count.is_still() => return None,
+            CountStep::Same => {
+                self.count.rest_is_counted(sample.at);
+                Some(Joules::ZERO)
             }
-            Advance::Begins | Advance::Gap(_) => None,
         };
-        self.unchanged_since = Some(sample.at);
-        self.still.moved(sample.at);
+        let from = self.unchanged_since.replace(sample.at);
+        let increment = from.zip(energy).map(|(from, energy)| Increment { from, to: sample.at, energy });
         increment.inspect(|increment| self.add(*increment))
     }
 
     /// The energy since the first reading, gaps left out.
     pub fn energy(&self) -> Joules {
-        Joules(self.counter.total() as f64 * 1e-6)
+        Joules(self.count.total() as f64 * 1e-6)
     }
 
     /// For how long it is known what was used.
@@ -121,30 +111,6 @@ impl Gauge {
         while self.recent.front().is_some_and(|first| increment.to - first.to >= NOW) {
             self.recent.pop_front();
         }
-    }
-
-    /// The count did not move. What may rest used nothing; what never rests is frozen, and nothing is known.
-    fn rest(&mut self, sample: Sample) -> Option<Increment> {
-        let from = self.unchanged_since?;
-        self.still.stays(sample.at);
-        if !self.still.is_still() {
-            return None;
-        }
-        if !self.info.may_rest() {
-            self.lose();
-            self.frozen = Some(sample.count);
-            return None;
-        }
-        self.unchanged_since = Some(sample.at);
-        self.still.moved(sample.at);
-        let increment = Increment { from, to: sample.at, energy: Joules::ZERO };
-        self.add(increment);
-        Some(increment)
-    }
-
-    fn lose(&mut self) {
-        self.counter.lose();
-        (self.unchanged_since, self.frozen) = (None, None);
     }
 }
 

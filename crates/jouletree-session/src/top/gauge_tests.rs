@@ -1,6 +1,6 @@
 //! Gauges fed with scripted samples.
 
-use jouletree_model::sampling::Quality;
+use jouletree_model::sampling::{Flags, Quality};
 use jouletree_model::{Device, DeviceClass, Kind, Microjoules, Watts};
 
 use super::*;
