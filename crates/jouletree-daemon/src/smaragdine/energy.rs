@@ -191,6 +191,19 @@ mod tests {
     }
 
     #[test]
+    fn what_a_counter_gains_after_it_did_not_change_is_counted() {
+        let info = SensorInfo { range: Some(1 << 40), ..sensor(DeviceClass::Cpu) };
+        let mut energy = Energy::new(&[info]);
+        let meter = energy.meters.get_mut(&0).unwrap();
+        for round in 0..200 {
+            let count = if round < 100 { 1000 } else { 1500 };
+            let sample = Sample { sensor: 0, flags: Flags::default(), at: Mono(round * 10_000_000), count };
+            meter.take(&sample);
+            assert_eq!(meter.count, Some(count), "{round}");
+        }
+    }
+
+    #[test]
     fn samples_begin_when_every_sensor_has_a_count_and_never_gain_a_field() {
         let well = Flags::default();
         let late = written(&[&[(0, 1, well), (2, 1, Flags::GAP), (0, 2, well), (2, 2, well), (0, 3, well)]]);
