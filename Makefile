@@ -46,7 +46,7 @@ environments: python ## Fetch the Python environments that tests use
 
 # With real frameworks and trackers, each in an environment of its own that is kept in the user's cache folder. PYTEST
 # passes arguments on: make test-python PYTEST='-k torch'; what it selects need not be in every environment (5).
-# Two programs run at a time, but for the tests marked `alone`, which compare energies of layers.
+# Two programs run at a time, but for the tests marked `alone`, which compare energies or times within steps.
 pytest = JOULETREE_BINARY='$(abspath $(TARGET_DIR))/debug/jouletree' $$environment -m pytest -q --durations=10 \
 	-p no:cacheprovider
 run_pytest = environment=$$($(PYTHON) tools/environment.py $(1)) || exit 1; \

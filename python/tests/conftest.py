@@ -19,7 +19,7 @@ sys.path.insert(0, str(PACKAGES))
 
 
 def pytest_configure(config) -> None:
-    config.addinivalue_line("markers", "alone: compares energies of layers; nothing else of ours runs meanwhile")
+    config.addinivalue_line("markers", "alone: compares energies or times within steps; no other test runs meanwhile")
 
 
 class Process:

@@ -513,6 +513,7 @@ step(weights, inputs)
     assert len(process.files("jax-*.xplane.pb")) == 1
 
 
+@pytest.mark.alone
 @has_reader
 def test_the_example(tmp_path):
     began = time.monotonic()

@@ -34,6 +34,7 @@ MODEL = """
 """
 
 
+@pytest.mark.alone
 def test_the_example_is_recorded_by_layer(tmp_path):
     options = ["--layers", "2", "--hidden", "128", "--heads", "2", "--seq", "64", "--steps", "4"]
     found = run(tmp_path, [EXAMPLES / "bert_keras.py", *options])

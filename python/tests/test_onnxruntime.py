@@ -259,6 +259,7 @@ print(session.get_session_options().enable_profiling)
     assert ["layers need --level op" in warning for warning in outcome.warnings] == [True]
 
 
+@pytest.mark.alone
 def test_the_example(tmp_path):
     outcome = run_recorded(PYTHON, str(EXAMPLES / "onnx_infer.py"), tmp_path, arguments=("--steps", "12"))
     assert outcome.code == 0, outcome.err

@@ -50,6 +50,7 @@ SESSION = """
 """
 
 
+@pytest.mark.alone
 @estimator
 def test_estimators_are_recorded_with_the_names_of_the_paper(tmp_path):
     found = run(tmp_path, [EXAMPLES / "bert_estimator.py", *SMALL])

@@ -31,6 +31,7 @@ for _ in range(3):
 NAMES = {"Tied", "first", "first/dense", "first/norm", "head", "Tied/Linear", "Tied/CrossEntropyLoss"}
 
 
+@pytest.mark.alone
 def test_operations(tmp_path):
     run = ran(tmp_path, "SIZE = 512" + TRAINING)
     paths = {name.replace(".", "/") for name in run.modules}
@@ -45,6 +46,7 @@ def test_operations(tmp_path):
     assert run.err == "", "nothing is printed into the program's output"
 
 
+@pytest.mark.alone
 def test_spans_without_a_profiler(tmp_path):
     run = ran(tmp_path, "SIZE = 512" + TRAINING, level="module")
     assert not run.events

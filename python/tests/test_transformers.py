@@ -92,6 +92,7 @@ def test_a_trainer_that_was_not_asked_logs_what_it_logs(tmp_path):
     assert run.warnings == []
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("level", ["op", "module"])
 def test_bert(tmp_path, level):
     arguments = ("--layers", 3, "--hidden", 128, "--heads", 2, "--steps", 6, "--seq", 64)
@@ -111,6 +112,7 @@ def test_bert(tmp_path, level):
     assert ("bert/encoder/layer.0/output/LayerNorm", f"{attention}/self/query") in edges
 
 
+@pytest.mark.alone
 def test_gpt_trains_and_then_writes(tmp_path):
     arguments = ("--layers", 2, "--hidden", 256, "--heads", 2, "--steps", 3, "--seq", 128, "--tokens", 12)
     run = ran(tmp_path, str(EXAMPLES / "gpt_torch.py"), arguments=arguments)

@@ -63,7 +63,7 @@ pub fn redact_commands(folder: &Path) {
         }
         about.command = command;
         let text = serde_json::to_vec(&about).ok();
-        if !text.is_some_and(|text| whole::write(&path, &text).is_ok()) {
+        if text.is_none_or(|text| whole::write(&path, &text).is_err()) {
             let _ = fs::remove_file(&path);
         }
     }
