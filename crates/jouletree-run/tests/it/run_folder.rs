@@ -112,7 +112,11 @@ fn what_is_not_a_run_is_told() {
     fs::write(path.join("manifest.json"), r#"{"format_version": 3, "anything": 1}"#).unwrap();
     assert!(message(RunFolder::open(path).unwrap_err()).contains("written by a newer jouletree (format 3"));
     fs::write(path.join("manifest.json"), r#"{"format_version": 1}"#).unwrap();
-    assert!(message(RunFolder::open(path).unwrap_err()).contains("missing or unknown"));
+    assert!(message(RunFolder::open(path).unwrap_err()).contains("missing field `jouletree`"));
+    let neither_accounted_nor_recorded = r#"{"format_version": 2, "jouletree": "0.1.0", "created": "", "sources": [], "devices": [],
+        "trace": {"devices": [], "lanes": [], "warnings": []}, "warnings": []}"#;
+    fs::write(path.join("manifest.json"), neither_accounted_nor_recorded).unwrap();
+    assert!(message(RunFolder::open(path).unwrap_err()).contains("missing or unknown `command`"));
     fs::write(path.join("p"), "epoch_ms,device,watts\n1794770717476,cpu:0,5\n").unwrap();
     assert!(matches!(read_power(&path.join("p")), Ok(PowerInput::Records(file)) if file.records.len() == 1));
     fs::write(path.join("p"), "PAR1").unwrap();

@@ -12,7 +12,7 @@ use std::fs;
 
 use common::*;
 use fake_powercap::{Fake, Layout, Player};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn documentation() -> String {
     fs::read_to_string(root().join("docs/json.md")).expect("docs/json.md")
@@ -401,7 +401,13 @@ fn every_field_is_documented_and_there() {
     assert_eq!(list(&warned, "warnings").len(), 2, "{:?}", warnings(&warned));
 
     let mut keys = BTreeMap::new();
-    for result in [timeline(), ranks(), &warned] {
+    let explained = ["--power", &sample("power.csv"), "--attribution", "auto", "--explain"];
+    let explained = account([sample("timeline-5.json.gz").as_str()].into_iter().chain(explained));
+    // The sample's power is estimated, so that shares are equal.
+    let device = &list(&explained, "attribution")[0];
+    assert_eq!((&device["device"], &device["used"]), (&json!("host/cpu:0"), &json!("equal")));
+    assert!(text(device, "reason").contains("estimated"), "{device}");
+    for result in [timeline(), ranks(), &warned, &explained] {
         written(result, &mut keys);
     }
     let marked = r#"{"schemaVersion": 1, "traceEvents": [
