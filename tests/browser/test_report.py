@@ -40,18 +40,21 @@ def test_a_page_without_scripts_says_what_it_is(reports: Reports, look_at: Opene
 
 
 def check_numbers(page: ReportPage, layers: dict[str, dict], path: str) -> None:
-    """The boxes are the children of a layer, with the doubles that `show` prints."""
+    """The boxes are the children of a layer, with the doubles that `show` prints; those below 1 % share one."""
     shown, layer = page.boxes(), layers[path]
-    own = shown.pop("(own)", None)
-    assert set(shown) == {child["path"] for child in layer["children"]}
-    for child in layer["children"]:
-        box = shown[child["path"]]
-        assert box.joules == child["energy_j"], child["path"]
-        assert box.composite == child["composite"], child["path"]
-        assert box.tabindex == "0", child["path"]
-    if layer["own_j"]:
-        assert own
+    own, others = shown.pop("(own)", None), shown.pop("(others)", None)
+    children = {child["path"]: child for child in layer["children"]}
+    for name, box in shown.items():
+        assert box.joules == children[name]["energy_j"], name
+        assert box.composite == children[name]["composite"], name
+        assert box.tabindex == "0", name
+    hidden = [child["energy_j"] for name, child in children.items() if name not in shown]
+    if own:
         assert own.joules == layer["own_j"]
+    else:
+        hidden.append(layer["own_j"])
+    assert all(energy < 0.01 * layer["energy_j"] for energy in hidden), hidden
+    assert (others.joules if others else 0) == pytest.approx(sum(hidden), rel=1e-9, abs=1e-12)
     check_shares(page, layer["energy_j"])
 
 

@@ -41,7 +41,7 @@ def test_it_opens_with_an_estimate_and_without_a_place(what_if: Opener) -> None:
     page = what_if().open()
     assert page.text("#energy .value") == "25.0 kWh"
     assert page.text("#carbon .value") == "unknown"
-    assert "nobody guesses" in page.text("#result")
+    assert "is not guessed" in page.text("#result")
 
 
 def test_the_result_follows_the_form(what_if: Opener) -> None:
