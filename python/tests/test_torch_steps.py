@@ -120,9 +120,6 @@ def test_updates_by_hand_and_without_modules(tmp_path):
             for p in net.parameters():
                 p -= 0.1 * p.grad
                 p.grad = None
-    # Work within a second of an update that no optimizer made may be of the same step.
-    import time
-    time.sleep(1.2)
     point = torch.zeros(3, requires_grad=True)
     optimizer = torch.optim.LBFGS([point])
     def closure():

@@ -57,6 +57,10 @@ _MOST = 512
 _TENSORS = 16
 
 
+def _has_gradients(optimizer: Any) -> bool:
+    return any(one.grad is not None for group in optimizer.param_groups for one in group["params"])
+
+
 class Step:
     """A step that has begun."""
 
@@ -260,6 +264,8 @@ class Steps:
         step = self._open
         if step is not None and step.ended:
             joins = step.phase == "train" and id(optimizer) not in step.optimizers
+            # A step that no optimizer ended was an explicit update, unless its gradients are there for this one.
+            joins = joins and (bool(step.optimizers) or _has_gradients(optimizer))
             if joins and time.time_ns() - step.ended < _NEAR:
                 step.ended = 0
             else:
