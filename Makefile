@@ -143,6 +143,8 @@ licences: toolchain python
 	$(PYTHON) tools/check_dependencies_doc.py
 	$(PYTHON) tools/check_architecture.py --self-test
 	$(PYTHON) tools/check_architecture.py
+	$(PYTHON) tools/check_features.py --self-test
+	$(PYTHON) tools/check_features.py
 
 .PHONY: text
 text:

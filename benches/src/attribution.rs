@@ -13,12 +13,12 @@ use crate::clock::best_of;
 use crate::figure::{Figure, Target};
 use crate::random::Random;
 
-/// Measures errors and speed.
-pub fn figures(setup: &Setup) -> Result<Vec<Figure>> {
-    let mut figures = speed(setup)?;
+/// Measures errors.
+pub fn accuracy(setup: &Setup) -> Result<Vec<Figure>> {
+    let mut figures = Vec::new();
     let seeds = if setup.quick { 1 } else { 5 };
     for scenario in &all() {
-        figures.extend(accuracy(scenario, seeds)?);
+        figures.extend(errors(scenario, seeds)?);
     }
     figures.push(never_worse(if setup.quick { 20 } else { 200 })?);
     Ok(figures)
@@ -31,7 +31,7 @@ fn score(run: &Run, attribution: Attribution) -> Result<Score> {
 }
 
 /// The error of a scenario by operation and by layer, and how many intervals hold: means over seeds.
-fn accuracy(scenario: &Scenario, seeds: u64) -> Result<[Figure; 3]> {
+fn errors(scenario: &Scenario, seeds: u64) -> Result<[Figure; 3]> {
     let (mut equal, mut found) = (Vec::new(), Vec::new());
     for seed in 0..seeds {
         let run = scenario.run(seed);
@@ -141,7 +141,8 @@ impl Large {
     }
 }
 
-fn speed(setup: &Setup) -> Result<Vec<Figure>> {
+/// Measures how fast powers are estimated.
+pub fn speed(setup: &Setup) -> Result<Vec<Figure>> {
     let large = Large::new(if setup.quick { 20_000 } else { 100_000 });
     let device = Device::new(DeviceClass::Gpu, 0);
     let lanes = [&large.lane];

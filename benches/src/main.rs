@@ -33,7 +33,7 @@ use random::Random;
 #[derive(Parser)]
 #[command(name = "jouletree-bench")]
 struct Arguments {
-    /// What to measure [default: everything]
+    /// What to measure [default: everything but accuracy]
     #[arg(value_name = "SECTION")]
     sections: Vec<Section>,
     /// Measure on smaller inputs
@@ -63,8 +63,10 @@ enum Section {
     Xplane,
     /// Alignment alone
     Align,
-    /// Estimated powers against the truth of simulated programs
+    /// Estimating the powers of operations, how fast it is
     Attribution,
+    /// Estimated powers against the truth of simulated programs; takes half an hour, and runs only where it is named
+    Accuracy,
     /// Run folder to footprint
     Parquet,
     /// Run folder to report
@@ -107,13 +109,19 @@ impl Setup {
 }
 
 impl Section {
+    /// Whether it is measured where no section is named.
+    fn by_default(self) -> bool {
+        self != Section::Accuracy
+    }
+
     fn figures(self, setup: &Setup) -> Result<Vec<Figure>> {
         match self {
             Section::Kineto => traces::plain_figures(setup),
             Section::Gzip => traces::gzip_figures(setup),
             Section::Xplane => xplane::figures(setup),
             Section::Align => alignment::figures(setup),
-            Section::Attribution => attribution::figures(setup),
+            Section::Attribution => attribution::speed(setup),
+            Section::Accuracy => attribution::accuracy(setup),
             Section::Parquet => run_folder::figures(setup),
             Section::Report => report::figures(setup),
             Section::Predict => predict::figures(setup),
@@ -136,7 +144,7 @@ fn main() -> Result<()> {
     let load = load_average();
     let mut figures = Vec::new();
     for section in Section::value_variants() {
-        if arguments.sections.is_empty() || arguments.sections.contains(section) {
+        if arguments.sections.is_empty() && section.by_default() || arguments.sections.contains(section) {
             let measured = section.figures(&setup)?;
             measured.iter().for_each(|figure| eprintln!("{}", figure.line()));
             figures.extend(measured);
