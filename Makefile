@@ -145,6 +145,8 @@ licences: toolchain python
 	$(PYTHON) tools/check_architecture.py
 	$(PYTHON) tools/check_features.py --self-test
 	$(PYTHON) tools/check_features.py
+	$(PYTHON) tools/check_links.py --self-test
+	$(PYTHON) tools/check_links.py
 
 .PHONY: text
 text:

@@ -1,4 +1,4 @@
-//! What the README shows is what the command prints.
+//! What the README and the first page of the documentation show is what the command prints.
 
 use crate::common;
 
@@ -6,14 +6,35 @@ use std::path::Path;
 
 use common::{ended, jouletree};
 
-#[test]
-fn the_readme_shows_what_the_command_prints() {
+/// Runs the command of a page's first block that begins with `$ jouletree`. A block that ends with `…` shows how the
+/// output begins.
+fn shows_what_the_command_prints(page: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let readme = std::fs::read_to_string(root.join("README.md")).expect("the README is there");
-    let block = readme.split("```\n$ jouletree ").nth(1).expect("the README shows a command");
+    let text = std::fs::read_to_string(root.join(page)).expect("the page is there");
+    let block = text.split("```\n$ jouletree ").nth(1).expect("the page shows a command");
     let (command, rest) = block.split_once('\n').expect("a command and its output");
     let (shown, _) = rest.split_once("```").expect("the block ends");
-    let printed =
-        ended(jouletree().current_dir(&root).args(command.split(' ')).output().expect("the command starts"));
-    assert_eq!(printed.ok(), shown, "run the command in the README and paste what it prints");
+    let output = jouletree().current_dir(&root).args(command.split(' ')).output().expect("the command starts");
+    let printed = ended(output).ok();
+    match shown.strip_suffix("…\n") {
+        Some(beginning) => {
+            assert!(beginning.lines().count() >= 10, "the block shows too little of the output");
+            assert_eq!(
+                &printed[..beginning.len().min(printed.len())],
+                beginning,
+                "run the command in {page} and paste what it prints"
+            );
+        }
+        None => assert_eq!(printed, shown, "run the command in {page} and paste what it prints"),
+    }
+}
+
+#[test]
+fn the_readme_shows_what_the_command_prints() {
+    shows_what_the_command_prints("README.md");
+}
+
+#[test]
+fn getting_started_shows_what_the_command_prints() {
+    shows_what_the_command_prints("docs/getting-started.md");
 }
