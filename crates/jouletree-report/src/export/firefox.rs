@@ -12,7 +12,7 @@ use fxprof_processed_profile::{
     MarkerTiming, Profile, ReferenceTimestamp, SamplingInterval, StackHandle, StaticSchemaMarker,
     StaticSchemaMarkerField, StringHandle, ThreadHandle, Timestamp,
 };
-use jouletree_account::{Charge, ChargeVisitor, Metered, charge_events};
+use jouletree_account::{Charge, ChargeVisitor, Labels, Metered, charge_events};
 use jouletree_model::{EnergySeries, Event, Joules, Nanos, OpId, Pass, TimeRange, Trace};
 use rustc_hash::FxHashMap;
 
@@ -87,8 +87,9 @@ pub(super) fn write(content: &Content<'_>, output: &mut dyn Write) -> Result<(),
         }
     }
     let stacks = FxHashMap::default();
+    let (labels, books) = (Labels::of(&trace.ops), Books::new(trace));
     let mut samples =
-        Samples { profile, trace, origin, unit, categories, row_of_lane, rows, stacks, books: Books::new(trace) };
+        Samples { profile, trace, labels, origin, unit, categories, row_of_lane, rows, stacks, books };
     charge_events(trace, &Metered::devices(power), &mut samples)?;
     if content.is_exact {
         samples.books.check(footprint)?;
@@ -170,6 +171,7 @@ impl StaticSchemaMarker for NoteMarker {
 struct Samples<'a> {
     profile: Profile,
     trace: &'a Trace,
+    labels: Labels,
     origin: Nanos,
     unit: f64,
     categories: [CategoryHandle; 3],
@@ -202,7 +204,7 @@ impl Samples<'_> {
                 Pass::Optimizer => optimizer,
             }
         });
-        let frames = named.map(frames).unwrap_or_default();
+        let frames = named.map(|named| frames(named, self.labels.mark(op))).unwrap_or_default();
         let frames: Vec<FrameInfo> = frames
             .iter()
             .map(|frame| FrameInfo {

@@ -6,7 +6,7 @@
 
 use std::io::{self, Write};
 
-use jouletree_account::{Charge, ChargeVisitor, Metered, charge_events};
+use jouletree_account::{Charge, ChargeVisitor, Labels, Metered, charge_events};
 use jouletree_model::{EnergySeries, Event, Nanos, Op, TimeRange};
 use serde::Serialize;
 
@@ -40,7 +40,8 @@ pub(super) fn write(content: &Content<'_>, output: &mut dyn Write) -> Result<(),
         }
         layer_edges(trace, &track.lanes, |edge| writer.layer((pid, layers_of(track)), edge))?;
     }
-    writer.ops = trace.ops.iter().map(|(_, op)| op_text(op)).collect::<Result<_, _>>()?;
+    let labels = Labels::of(&trace.ops);
+    writer.ops = trace.ops.iter().map(|(id, op)| op_text(op, labels.mark(id))).collect::<Result<_, _>>()?;
     let mut events = EventPass { writer, books: Books::new(trace) };
     charge_events(trace, &Metered::devices(power), &mut events)?;
     if content.is_exact {
@@ -293,9 +294,9 @@ fn layers_of(track: &Track<'_>) -> usize {
 }
 
 /// What every event of an operation says: `,"name":…,"cat":…,"args":{"path":…` and so on.
-fn op_text(op: &Op) -> Result<Vec<u8>, ExportError> {
+fn op_text(op: &Op, mark: Option<&str>) -> Result<Vec<u8>, ExportError> {
     let mut text = Vec::new();
-    let frames = frames(op);
+    let frames = frames(op, mark);
     let name = frames.last().map_or("", String::as_str);
     let fields = [
         (",\"name\":", name),

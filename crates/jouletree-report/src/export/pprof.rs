@@ -9,6 +9,7 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use indexmap::IndexSet;
+use jouletree_account::Labels;
 use jouletree_model::{DeviceEnergy, Joules};
 use prost::Message;
 
@@ -123,6 +124,7 @@ pub(super) fn write(content: &Content<'_>, output: &mut dyn Write) -> Result<(),
         samples: Vec::with_capacity(footprint.energies.len()),
         carry: HashMap::new(),
     };
+    let marks = Labels::of(&footprint.ops);
     for charged in &footprint.energies {
         let (Some(op), Some(balance)) = (footprint.ops.get(charged.op), footprint.devices.get(charged.device))
         else {
@@ -134,7 +136,7 @@ pub(super) fn write(content: &Content<'_>, output: &mut dyn Write) -> Result<(),
             [("device", device.as_str()), ("pass", op.pass.as_str()), ("op_type", &op.op_type), ("stage", stage)];
         let count = i64::try_from(charged.count).unwrap_or(i64::MAX);
         let energy = builder.units(&device, charged.energy);
-        builder.sample(&frames(op), [energy, charged.busy.0, count], &labels);
+        builder.sample(&frames(op, marks.mark(charged.op)), [energy, charged.busy.0, count], &labels);
     }
     for balance in footprint.devices.iter().filter(|balance| !is_told_by_others(balance, footprint)) {
         let device = balance.device.to_string();

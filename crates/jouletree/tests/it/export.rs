@@ -275,7 +275,7 @@ fn tables_have_a_row_for_each_operation() {
 }
 
 /// The path, energy and count of every row.
-fn parquet_table(bytes: &[u8]) -> Vec<(String, Option<f64>, u64)> {
+pub fn parquet_table(bytes: &[u8]) -> Vec<(String, Option<f64>, u64)> {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("table.parquet");
     fs::write(&path, bytes).expect("the file is written");

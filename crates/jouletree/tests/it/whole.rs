@@ -3,6 +3,7 @@
 
 use crate::common;
 use crate::decoded;
+use crate::export::parquet_table;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -258,6 +259,49 @@ fn assert_one_whole(folder: &str) {
     let weights = |profile: &Value| numbers(&profile["weights"]).iter().sum::<f64>();
     let profiles = list(&speedscope, "profiles").iter().filter(|profile| text(profile, "name").contains("joules"));
     assert_close(profiles.map(weights).sum(), energy, 1e-9, "speedscope");
+    // A stack for each operation, by its name in lists.
+    let stacks = |name: &str| match name.rsplit_once(" (") {
+        Some((name, "backward)" | "optimizer)")) => name.to_owned(),
+        _ => name.to_owned(),
+    };
+    let labels: BTreeMap<String, f64> = wanted.iter().fold(BTreeMap::new(), |mut labels, (key, energy)| {
+        *labels.entry(key[0].clone()).or_default() += energy;
+        labels
+    });
+    let mut found: BTreeMap<String, f64> = BTreeMap::new();
+    let frame_names = list(&speedscope["shared"], "frames");
+    for profile in list(&speedscope, "profiles").iter().filter(|profile| text(profile, "name").contains("joules"))
+    {
+        let samples = list(profile, "samples").iter().map(numbers);
+        for (sample, weight) in samples.zip(numbers(&profile["weights"])) {
+            let names: Vec<&str> =
+                sample.iter().map(|frame| text(&frame_names[*frame as usize], "name")).collect();
+            if names[0] != "(unattributed)" {
+                *found.entry(stacks(&names.join("/"))).or_default() += weight;
+            }
+        }
+    }
+    assert!(found.keys().eq(labels.keys()), "speedscope has other operations");
+    for (label, energy) in &labels {
+        assert_close(found[label], *energy, 1e-9, label);
+    }
+    let parquet = parquet_table(&exported("parquet"));
+    let joules_of_row = |row: &(String, Option<f64>, u64)| row.1.expect("joules");
+    assert_close(parquet.iter().map(joules_of_row).sum(), in_operations, 1e-9, "export to Parquet");
+    let (events, _) = decoded::chrome(&exported("perfetto"));
+    let charged = events.iter().map(|event| event.args["joules"].as_f64().unwrap_or(0.0)).sum();
+    assert_close(charged, in_operations, 1e-9, "Perfetto");
+    // Whole microjoules: half a unit for each stack, all of it where it is left out.
+    let folded = decoded::folded(&String::from_utf8(exported("collapsed")).expect("text"));
+    let found = folded.values().map(|microjoules| *microjoules as f64 * 1e-6).sum::<f64>();
+    let stacks = wanted.len() + 2;
+    assert!((found - energy).abs() <= 1e-6 * stacks as f64, "collapsed: {found} of {energy} J");
+    // What is less than a unit is carried on within each thread.
+    let (_, threads, _) = decoded::firefox(&exported("firefox"));
+    let weights = threads.iter().flat_map(|thread| &thread.samples).map(|(_, weight)| weight * 1e-6);
+    let found: f64 = weights.sum();
+    let difference = (found - in_operations).abs();
+    assert!(difference <= 1e-6 * threads.len() as f64, "Firefox: {found} of {in_operations} J");
     // Whole numbers: to a unit for each sample.
     let (types, samples) = decoded::pprof(&exported("pprof"));
     let is_energy = |(_, unit): &(String, String)| unit.ends_with("joules") || unit == "µJ";
