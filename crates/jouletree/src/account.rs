@@ -1,21 +1,83 @@
 //! `jouletree account`: traces and power in, a footprint out.
 
+use std::path::PathBuf;
+use std::process::ExitCode;
+
 use anyhow::Result;
+use clap::Args;
+use jouletree_account::Attribution;
 use jouletree_account::{Rule, Semantics, Tef, t2e, tensor_edges};
 use jouletree_model::Nanos;
 use jouletree_report::PowerFloor;
 use jouletree_run::Scope;
 use jouletree_session::accounting::{Method, account};
+use jouletree_session::timings::Timings;
 
-use crate::cli::{AccountArgs, By, EnergyArg, Format, RuleArg, SemanticsArg};
+use crate::cli::{By, EnergyArg, Format, InputArgs, RuleArg, SemanticsArg, ViewArgs, attribution, milliseconds};
 use crate::page::Look;
 use crate::recording::shared;
 use crate::show::Shown;
-use crate::{Outcome, inputs, json, print, print_warnings, show};
-use jouletree_session::timings::Timings;
+use crate::{WARNED, inputs, json, print, print_warnings, show};
+
+pub const EXAMPLES: &str = "\
+Examples:
+  jouletree account timeline-5.json.gz --power power.csv
+      where the joules of one TensorFlow step went
+  jouletree account rank0.json.gz rank1.json.gz --power power.csv -o RUN
+      several ranks or steps on many devices; keeps the run for `jouletree show RUN`
+  jouletree account timeline-5.json --power power.csv --format json | jq '.devices'
+      everything, for programs
+  jouletree account RUN
+      account a kept run again, from its own events and power
+
+The power file is a CSV with a header: the time as epoch_ns, epoch_us, epoch_ms or time (RFC 3339); device
+(cpu:0, gpu:1, node7/gpu:0); and watts (readings) or joules (a cumulative counter).
+
+Exit status: 0 accounted (read the warnings), 1 not accounted, 2 wrong arguments, 3 warnings under --strict.";
+
+#[derive(Args)]
+pub struct AccountArgs {
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// Power: CSV, or power.parquet of a run; run folders bring their own
+    #[arg(long, value_name = "POWER")]
+    pub power: Vec<PathBuf>,
+    /// Keep the run in this new folder
+    #[arg(short, long, value_name = "RUN")]
+    pub output: Option<PathBuf>,
+    /// Let others read the kept run, as far as the umask allows; by default only you can
+    #[arg(long, requires = "output")]
+    pub share: bool,
+    /// How readings become energy; by default counters are linear between changes and readings hold
+    #[arg(long, value_enum)]
+    pub rule: Option<RuleArg>,
+    /// What `active at an instant` means
+    #[arg(long, value_enum, default_value = "exact")]
+    pub semantics: SemanticsArg,
+    /// How energy is shared among operations
+    #[arg(long, value_name = "POLICY", default_value = "equal", value_parser = attribution())]
+    pub attribution: Attribution,
+    /// Print what attribution did on each device and why (with regressed or auto)
+    #[arg(long)]
+    pub explain: bool,
+    /// Extend the last reading of each device by at most this many milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 0.0, value_parser = milliseconds)]
+    pub hold: f64,
+    /// Whose energy is accounted where the power was recorded by jouletree
+    #[arg(long, value_enum, default_value = "tree")]
+    pub energy: EnergyArg,
+    /// Print what reading, aligning and summing took
+    #[arg(long)]
+    pub timings: bool,
+    /// Exit with status 3 when there was any warning
+    #[arg(long)]
+    pub strict: bool,
+    #[command(flatten)]
+    pub view: ViewArgs,
+}
 
 /// Runs the command.
-pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
+pub fn run(arguments: &AccountArgs) -> Result<ExitCode> {
     let mut timings = Timings::start();
     let mut trace = inputs::traces(&arguments.input, false)?;
     timings.stage("read", Some(format!("{} events", trace.event_count())));
@@ -73,7 +135,8 @@ pub fn run(arguments: &AccountArgs) -> Result<Outcome> {
         timings.stage("print", None);
         write_stderr!("{timings}");
     }
-    Ok(Outcome { warnings: accounted.footprint.warnings, strict: arguments.strict })
+    let has_warnings = !accounted.footprint.warnings.is_empty();
+    Ok(if arguments.strict && has_warnings { ExitCode::from(WARNED) } else { ExitCode::SUCCESS })
 }
 
 impl From<RuleArg> for Rule {

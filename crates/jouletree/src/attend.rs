@@ -1,6 +1,7 @@
 //! `jouletree attend`: meters a process that runs already and answers it about windows of its time, without keeping
 //! anything. jouletree's Python package starts it for programs that were not started by jouletree.
 
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -33,7 +34,7 @@ pub struct AttendArgs {
 }
 
 /// Attends until the process has ended, all clients are gone, or it is asked to end.
-pub fn run(arguments: &AttendArgs) -> Result<()> {
+pub fn run(arguments: &AttendArgs) -> Result<ExitCode> {
     let signals = signals::listen_to_all()?;
     let reader = arguments.reader.open()?;
     let watch = Watch { pid: Some(arguments.pid), period: arguments.period, grid: None };
@@ -48,7 +49,7 @@ pub fn run(arguments: &AttendArgs) -> Result<()> {
             Next::Ended => break,
         }
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Waits until it is known what the process does: the first window would otherwise be of an unknown share.

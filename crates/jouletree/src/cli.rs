@@ -11,10 +11,6 @@ use jouletree_account::Attribution;
 use jouletree_model::Nanos;
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::carbon::CarbonArgs;
-use crate::live_args::LiveArgs;
-use crate::meter_args::MeterArgs;
-use crate::reader_args::ReaderArgs;
 use crate::run::RunArgs;
 use crate::top::TopArgs;
 
@@ -35,8 +31,8 @@ pub struct Cli {
 #[derive(Subcommand)]
 pub enum Command {
     /// Attribute recorded power to the operations of a recorded trace
-    #[command(after_help = ACCOUNT_EXAMPLES)]
-    Account(AccountArgs),
+    #[command(after_help = crate::account::EXAMPLES)]
+    Account(crate::account::AccountArgs),
     /// Measure models node by node, to train predictors for this machine
     #[command(after_help = crate::calibrate::EXAMPLES)]
     Calibrate(crate::calibrate::CalibrateArgs),
@@ -58,8 +54,8 @@ pub enum Command {
     #[command(after_help = crate::detect::EXAMPLES)]
     Detect(crate::detect::DetectArgs),
     /// Show what can be measured on this machine, and how to enable the rest
-    #[command(after_help = DOCTOR_EXAMPLES)]
-    Doctor(DoctorArgs),
+    #[command(after_help = crate::doctor::EXAMPLES)]
+    Doctor(crate::doctor::DoctorArgs),
     /// Estimate a model or hardware before it runs: by theory, layers, or hours
     Estimate(crate::estimate::EstimateArgs),
     /// Evaluate predictors on measured data that they were not trained on
@@ -68,8 +64,8 @@ pub enum Command {
     #[command(after_help = crate::export::EXAMPLES)]
     Export(crate::export::ExportArgs),
     /// Describe a trace file, and what is missing for accounting
-    #[command(after_help = INSPECT_EXAMPLES)]
-    Inspect(InspectArgs),
+    #[command(after_help = crate::inspect::EXAMPLES)]
+    Inspect(crate::inspect::InspectArgs),
     /// Add a row to emissions.csv for a command or this machine, as CodeCarbon does
     #[command(after_help = crate::monitor::EXAMPLES)]
     Monitor(Box<crate::monitor::MonitorArgs>),
@@ -81,8 +77,8 @@ pub enum Command {
     #[command(after_help = crate::patch::EXAMPLES)]
     Patch(crate::patch::PatchArgs),
     /// Record the power of a command, of a process or of the machine in a run folder
-    #[command(after_help = RECORD_EXAMPLES)]
-    Record(RecordArgs),
+    #[command(after_help = crate::record::EXAMPLES)]
+    Record(crate::record::RecordArgs),
     /// Write a self-contained HTML page, or figures, of runs
     #[command(after_help = crate::report::EXAMPLES)]
     Report(crate::report::ReportArgs),
@@ -94,8 +90,8 @@ pub enum Command {
     #[command(after_help = crate::serve::EXAMPLES)]
     Serve(crate::serve::ServeArgs),
     /// Show the energy of a run by layer, operation, pass, step, device
-    #[command(after_help = SHOW_EXAMPLES)]
-    Show(ShowArgs),
+    #[command(after_help = crate::show::EXAMPLES)]
+    Show(crate::show::ShowArgs),
     /// Show live power of this machine, a process or a command
     #[command(after_help = crate::top::EXAMPLES)]
     Top(TopArgs),
@@ -126,146 +122,6 @@ impl Command {
     }
 }
 
-const ACCOUNT_EXAMPLES: &str = "\
-Examples:
-  jouletree account timeline-5.json.gz --power power.csv
-      where the joules of one TensorFlow step went
-  jouletree account rank0.json.gz rank1.json.gz --power power.csv -o RUN
-      several ranks or steps on many devices; keeps the run for `jouletree show RUN`
-  jouletree account timeline-5.json --power power.csv --format json | jq '.devices'
-      everything, for programs
-  jouletree account RUN
-      account a kept run again, from its own events and power
-
-The power file is a CSV with a header: the time as epoch_ns, epoch_us, epoch_ms or time (RFC 3339); device
-(cpu:0, gpu:1, node7/gpu:0); and watts (readings) or joules (a cumulative counter).
-
-Exit status: 0 accounted (read the warnings), 1 not accounted, 2 wrong arguments, 3 warnings under --strict.";
-
-const DOCTOR_EXAMPLES: &str = "\
-Examples:
-  jouletree doctor                                 every sensor, usable or not, and what would mend it
-  jouletree doctor --format json | jq '.sensors[] | select(.usable)'
-  jouletree doctor --require measured              fail (status 1) where the processor's energy is only estimated
-  jouletree doctor --meter /dev/ttyUSB0            is my own meter heard? it writes lines of time,watts
-  jouletree doctor --meter cpu:0=tcp:meter.lab:9000
-      a meter of the processor's supply that sends its lines over the network
-  jouletree doctor --sys-root /host/sys --proc-root /host/proc
-      in a container that sees its host there
-
-It watches every sensor before it trusts it, for a few seconds at most.
-Exit status: 0 also when nothing can be measured, 1 under --require measured, 2 wrong arguments.";
-
-const INSPECT_EXAMPLES: &str = "\
-Examples:
-  jouletree inspect host.xplane.pb                 format, time base, devices, top operations by self time
-  jouletree inspect logs/                          everything in a TensorBoard log folder
-  jouletree inspect profile.json --base-ns 1794771926506845032
-      an ONNX Runtime profile, whose start the session returns (get_profiling_start_time_ns)
-  jouletree inspect trace.json.gz --format json | jq '.devices'";
-
-const RECORD_EXAMPLES: &str = "\
-Examples:
-  jouletree record -- python train.py              records until the command ends, then says what it used
-  jouletree record -o RUN --period 1 -- ./infer    a reading every millisecond, kept in RUN
-  jouletree record --pid 4242 --duration 60        a process that runs already, for a minute
-  jouletree record --duration 10                   the machine alone
-  jouletree account trace.json.gz --power RUN      where those joules went, operation by operation
-  jouletree record --require measured -- ./infer   rather nothing than an estimate
-  jouletree record --daemon -- ./infer             the daemon reads the meters, as you may not
-  jouletree record --prometheus :9108 --duration 3600
-      the machine alone, for a Prometheus server to watch (docs/live.md)
-
-The exit status is that of the command, or 128 and its signal, also where its recording fails. What jouletree says goes to standard error; standard output
-is the command's.";
-
-const SHOW_EXAMPLES: &str = "\
-Examples:
-  jouletree show RUN                               the tree of layers, three levels deep
-  jouletree show RUN --by op --summarize --top 10  the ten largest operations, equal blocks summed (STEF)
-  jouletree show RUN --by type                     kinds of operations: MatMul, Mul, …
-  jouletree show RUN --by pass                     forward, backward, optimizer
-  jouletree show RUN --by layer --pass backward    the tree of the backward pass alone
-  jouletree show RUN                               of a recording: what each device used, and who used it
-  jouletree show RUN --format markdown             tables for an issue, a pull request or a notebook
-  jouletree show RUN --by op --format csv          all operations, for a spreadsheet
-  jouletree show RUN --color always | less -R      page by page, in colours";
-
-#[derive(Args)]
-pub struct AccountArgs {
-    #[command(flatten)]
-    pub input: InputArgs,
-    /// Power: CSV, or power.parquet of a run; run folders bring their own
-    #[arg(long, value_name = "POWER")]
-    pub power: Vec<PathBuf>,
-    /// Keep the run in this new folder
-    #[arg(short, long, value_name = "RUN")]
-    pub output: Option<PathBuf>,
-    /// Let others read the kept run, as far as the umask allows; by default only you can
-    #[arg(long, requires = "output")]
-    pub share: bool,
-    /// How readings become energy; by default counters are linear between changes and readings hold
-    #[arg(long, value_enum)]
-    pub rule: Option<RuleArg>,
-    /// What `active at an instant` means
-    #[arg(long, value_enum, default_value = "exact")]
-    pub semantics: SemanticsArg,
-    /// How energy is shared among operations
-    #[arg(long, value_name = "POLICY", default_value = "equal", value_parser = attribution())]
-    pub attribution: Attribution,
-    /// Print what attribution did on each device and why (with regressed or auto)
-    #[arg(long)]
-    pub explain: bool,
-    /// Extend the last reading of each device by at most this many milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 0.0, value_parser = milliseconds)]
-    pub hold: f64,
-    /// Whose energy is accounted where the power was recorded by jouletree
-    #[arg(long, value_enum, default_value = "tree")]
-    pub energy: EnergyArg,
-    /// Print what reading, aligning and summing took
-    #[arg(long)]
-    pub timings: bool,
-    /// Exit with status 3 when there was any warning
-    #[arg(long)]
-    pub strict: bool,
-    #[command(flatten)]
-    pub view: ViewArgs,
-}
-
-#[derive(Args)]
-pub struct RecordArgs {
-    /// The command and its arguments
-    #[arg(last = true, value_name = "COMMAND", conflicts_with = "pid")]
-    pub command: Vec<OsString>,
-    /// Record this process and its descendants instead of a command
-    #[arg(long, value_name = "PID")]
-    pub pid: Option<u32>,
-    /// Stop after this many seconds; a command goes on without being recorded
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub duration: Option<Duration>,
-    /// The new folder of the run; by default one named after the command and the time
-    #[arg(short, long, value_name = "RUN")]
-    pub output: Option<PathBuf>,
-    /// Milliseconds from one reading of the meters to the next, from 1 to 1000
-    #[arg(long, value_name = "MS", default_value = "4", value_parser = period)]
-    pub period: Nanos,
-    /// Let others read what is kept, as far as the umask allows; by default only you can
-    #[arg(long)]
-    pub share: bool,
-    /// Exit with status 1 when the recording is not whole, although the command succeeded
-    #[arg(long)]
-    pub strict: bool,
-    /// Only print errors and warnings
-    #[arg(short, long)]
-    pub quiet: bool,
-    #[command(flatten)]
-    pub live: LiveArgs,
-    #[command(flatten)]
-    pub carbon: CarbonArgs,
-    #[command(flatten)]
-    pub reader: ReaderArgs,
-}
-
 #[derive(Args)]
 pub struct LaunchArgs {
     #[arg(last = true, required = true)]
@@ -286,51 +142,12 @@ pub struct InputArgs {
     pub model: Option<PathBuf>,
 }
 
-#[derive(Args)]
-pub struct DoctorArgs {
-    /// How the result is written
-    #[arg(long, value_enum, default_value = "table")]
-    pub format: InspectFormat,
-    #[command(flatten)]
-    pub meters: MeterArgs,
-}
-
-#[derive(Args)]
-pub struct InspectArgs {
-    #[command(flatten)]
-    pub input: InputArgs,
-    /// How the result is written
-    #[arg(long, value_enum, default_value = "table")]
-    pub format: InspectFormat,
-    /// List at most this many operations
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub top: usize,
-}
-
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum InspectFormat {
     /// For people
     Table,
     /// For programs; documented in docs/json.md
     Json,
-}
-
-#[derive(Args)]
-pub struct ShowArgs {
-    /// A run folder
-    #[arg(value_name = "RUN")]
-    pub run: PathBuf,
-    /// What to sum by; by default the tree of layers, or devices for a recording of power alone
-    #[arg(long, value_enum)]
-    pub by: Option<By>,
-    /// How energy is shared among operations; by default as recorded, otherwise the run is accounted again
-    #[arg(long, value_name = "POLICY", value_parser = attribution())]
-    pub attribution: Option<Attribution>,
-    /// Print what attribution did on each device and why, and nothing else
-    #[arg(long)]
-    pub explain: bool,
-    #[command(flatten)]
-    pub view: ViewArgs,
 }
 
 /// The names of attribution policies as values of an option.
@@ -484,7 +301,7 @@ pub fn units(text: &str) -> Result<f64, String> {
     }
 }
 
-fn milliseconds(text: &str) -> Result<f64, String> {
+pub fn milliseconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if (0.0..=1e9).contains(&value) => Ok(value),
         _ => Err("a number of milliseconds from 0 to 1e9 is expected".to_owned()),

@@ -1,5 +1,7 @@
 //! `jouletree config show`: every setting, its value and who says so.
 
+use std::process::ExitCode;
+
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use jouletree_carbon::settings::{KEYS, Key, Settings};
@@ -10,7 +12,7 @@ use crate::cell::Cell;
 use crate::cli::InspectFormat;
 use crate::columns::{Columns, Keep};
 use crate::page::{Look, Page};
-use crate::{Outcome, colour, json, print};
+use crate::{colour, json, print};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -65,7 +67,7 @@ struct Unknown {
 }
 
 /// Runs the command.
-pub fn run(arguments: &ConfigArgs) -> Result<Outcome> {
+pub fn run(arguments: &ConfigArgs) -> Result<ExitCode> {
     let ConfigCommand::Show(arguments) = &arguments.command;
     let shown = shown(&arguments.carbon.settings()?);
     print(&match arguments.format {
@@ -75,7 +77,7 @@ pub fn run(arguments: &ConfigArgs) -> Result<Outcome> {
     for Unknown { name, origin } in &shown.unknown {
         writeln_stderr!("warning: {origin}: jouletree has no setting `{name}`, and does nothing with it");
     }
-    Ok(Outcome { warnings: Vec::new(), strict: false })
+    Ok(ExitCode::SUCCESS)
 }
 
 fn shown(settings: &Settings) -> Shown {

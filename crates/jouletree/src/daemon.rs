@@ -4,6 +4,7 @@ mod status;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand, ValueEnum};
@@ -12,11 +13,11 @@ use jouletree_host::Roots;
 use jouletree_meter::sampler::Options;
 use jouletree_meter::station::{self, Station};
 use jouletree_model::Nanos;
+use status::StatusArgs;
 
 use crate::carbon::CarbonArgs;
 use crate::live_args::MachineLiveArgs;
 use crate::meter_args::MeterArgs;
-use status::StatusArgs;
 
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -106,11 +107,12 @@ Examples:
 
 SIGTERM and SIGINT end it properly; its clients are notified. docs/daemon.md says more.";
 
-pub fn run(arguments: &DaemonArgs) -> Result<()> {
+pub fn run(arguments: &DaemonArgs) -> Result<ExitCode> {
     match &arguments.command {
-        Some(DaemonCommand::Status(arguments)) => status::run(arguments),
-        None => start(&arguments.serve),
+        Some(DaemonCommand::Status(arguments)) => status::run(arguments)?,
+        None => start(&arguments.serve)?,
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn start(arguments: &ServeArgs) -> Result<()> {

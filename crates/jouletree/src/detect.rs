@@ -1,5 +1,7 @@
 //! `jouletree detect`: what of this machine is seen and how it is metered, in the words that users of CodeCarbon know.
 
+use std::process::ExitCode;
+
 use anyhow::Result;
 use clap::Args;
 use jouletree_carbon::Intensity;
@@ -13,7 +15,7 @@ use serde::Serialize;
 use crate::carbon::{CarbonArgs, WHERE, of_run};
 use crate::cli::InspectFormat;
 use crate::meter_args::MeterArgs;
-use crate::{Outcome, json, print};
+use crate::{json, print};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -57,7 +59,7 @@ struct MeterRow {
 }
 
 /// Runs the command.
-pub fn run(arguments: &DetectArgs) -> Result<Outcome> {
+pub fn run(arguments: &DetectArgs) -> Result<ExitCode> {
     let context = arguments.carbon.context()?;
     let sources = arguments.meters.options().sources();
     let host = HostFacts::of(&sources.roots);
@@ -97,7 +99,7 @@ pub fn run(arguments: &DetectArgs) -> Result<Outcome> {
         InspectFormat::Json => json::written(&detected)?,
         InspectFormat::Table => text(&detected),
     })?;
-    Ok(Outcome { warnings: Vec::new(), strict: false })
+    Ok(ExitCode::SUCCESS)
 }
 
 fn text(detected: &Detected) -> String {

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
@@ -10,10 +11,10 @@ use jouletree_host::whole::PartialFile;
 use jouletree_model::{Footprint, Trace, Warning};
 use jouletree_report::export::{self, Content, ExportError, Format};
 use jouletree_run::{Accounting, MeteredSeries, RunError, RunFolder, Scope, accounted};
+use trackers::Tracker;
 
 use crate::carbon::CarbonArgs;
-use crate::{Outcome, print_warnings, run};
-use trackers::Tracker;
+use crate::{print_warnings, run};
 
 mod trackers;
 
@@ -88,7 +89,7 @@ pub enum FormatArg {
 }
 
 /// Runs the command.
-pub fn run(arguments: &ExportArgs) -> Result<Outcome> {
+pub fn run(arguments: &ExportArgs) -> Result<ExitCode> {
     let run = run::opened(&arguments.run)?;
     let format = match arguments.to.viewer() {
         Ok(format) => format,
@@ -109,7 +110,7 @@ pub fn run(arguments: &ExportArgs) -> Result<Outcome> {
     target.write(|output| export::write(format, &content, output))?;
     let warnings = source.warnings(&run);
     print_warnings(&warnings);
-    Ok(Outcome { warnings, strict: false })
+    Ok(ExitCode::SUCCESS)
 }
 
 /// What a run is called: the name of its folder.

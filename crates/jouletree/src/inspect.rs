@@ -1,22 +1,44 @@
 //! `jouletree inspect`: what a trace file is, what it holds and what is missing for accounting.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::process::ExitCode;
 
 use anyhow::Result;
+use clap::Args;
 use indexmap::IndexMap;
 use jouletree_account::{Activity, activity};
 use jouletree_model::{Device, Event, Holding, Nanos, Step, TimeBase, Trace, TraceSource, Warning};
 use serde::Serialize;
 
-use crate::cli::{InspectArgs, InspectFormat};
+use crate::cli::{InputArgs, InspectFormat};
 use crate::columns::{Columns, Keep};
-use crate::{Outcome, inputs, json, print, print_warnings};
+use crate::{inputs, json, print, print_warnings};
 
 /// Kernels of CUPTI's range profiler, which no reader uses.
 const PROFILER_RANGES: &str = "cuda_profiler_range";
 
+pub const EXAMPLES: &str = "\
+Examples:
+  jouletree inspect host.xplane.pb                 format, time base, devices, top operations by self time
+  jouletree inspect logs/                          everything in a TensorBoard log folder
+  jouletree inspect profile.json --base-ns 1794771926506845032
+      an ONNX Runtime profile, whose start the session returns (get_profiling_start_time_ns)
+  jouletree inspect trace.json.gz --format json | jq '.devices'";
+
+#[derive(Args)]
+pub struct InspectArgs {
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// How the result is written
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: InspectFormat,
+    /// List at most this many operations
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub top: usize,
+}
+
 /// Runs the command.
-pub fn run(arguments: &InspectArgs) -> Result<Outcome> {
+pub fn run(arguments: &InspectArgs) -> Result<ExitCode> {
     let trace = inputs::traces(&arguments.input, true)?;
     let activity = activity(&trace);
     let inspection = Inspection::of(&trace, &activity, arguments.top);
@@ -27,7 +49,7 @@ pub fn run(arguments: &InspectArgs) -> Result<Outcome> {
         }
         InspectFormat::Json => print(&json::written(&inspection)?)?,
     }
-    Ok(Outcome { warnings: trace.warnings, strict: false })
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Everything there is to say about trace files.

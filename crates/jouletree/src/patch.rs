@@ -8,6 +8,7 @@ mod sites;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
@@ -15,10 +16,10 @@ use jouletree_host::whole::PartialFile;
 use jouletree_patch::{
     Files, Level, Mode, Options, PatchError, Patched, Project, unpatched_notebook, unpatched_script,
 };
+use sites::Listing;
 
 use crate::cli::InspectFormat;
-use crate::{Outcome, print};
-use sites::Listing;
+use crate::print;
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -126,7 +127,7 @@ impl PatchArgs {
 }
 
 /// Runs the command.
-pub fn run(arguments: &PatchArgs) -> Result<Outcome> {
+pub fn run(arguments: &PatchArgs) -> Result<ExitCode> {
     let about = fs::metadata(&arguments.input).with_context(|| format!("{}", arguments.input.display()))?;
     match (about.is_dir(), arguments.undo) {
         (false, false) if arguments.edits => edits::run(arguments)?,
@@ -134,7 +135,7 @@ pub fn run(arguments: &PatchArgs) -> Result<Outcome> {
         (false, true) => undo_file(arguments)?,
         (true, undo) => folder::run(arguments, undo)?,
     }
-    Ok(Outcome { warnings: Vec::new(), strict: false })
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Whether a file is a notebook, by its name.

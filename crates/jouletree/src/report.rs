@@ -4,6 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
@@ -14,7 +15,7 @@ use jouletree_model::{Footprint, MeteredSeries, Pass, Trace};
 use jouletree_report::{FigureChoice, FigureFormat, Figures, Study, page};
 use jouletree_run::{RunFolder, read_file};
 
-use crate::{Outcome, run};
+use crate::run;
 
 /// What every page of ours holds, by which it may be replaced.
 const OURS: &str = "<meta name=\"generator\" content=\"jouletree\">";
@@ -108,7 +109,7 @@ impl From<Form> for FigureFormat {
 }
 
 /// Runs the command.
-pub fn run(arguments: &ReportArgs) -> Result<Outcome> {
+pub fn run(arguments: &ReportArgs) -> Result<ExitCode> {
     let folders = arguments.runs.iter().map(|path| run::opened(path)).collect::<Result<Vec<RunFolder>>>()?;
     let output = match (&arguments.output, folders.first()) {
         (Some(output), _) => Some(output.clone()),
@@ -124,7 +125,7 @@ pub fn run(arguments: &ReportArgs) -> Result<Outcome> {
     if let Some(folder) = &arguments.figures {
         write_figures(&study, arguments, folder)?;
     }
-    Ok(Outcome { warnings: study.warnings, strict: false })
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Writes the page of a run into its folder, from what is in memory.

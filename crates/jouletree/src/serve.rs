@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -33,7 +34,7 @@ pub struct ServeArgs {
 }
 
 /// Runs the command until a signal ends it.
-pub fn run(arguments: &ServeArgs) -> Result<()> {
+pub fn run(arguments: &ServeArgs) -> Result<ExitCode> {
     if arguments.carbon.online {
         bail!(
             "the page answers from tables alone; leave out --online, and give --intensity where you know better"
@@ -42,5 +43,6 @@ pub fn run(arguments: &ServeArgs) -> Result<()> {
     let address = arguments.address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let announce = |address| print(&format!("http://{address}/ answers until Ctrl-C\n")).map_err(io::Error::other);
     let settings = arguments.carbon.settings()?;
-    Ok(jouletree_serve::serve(SocketAddr::new(address, arguments.port), &settings, announce)?)
+    jouletree_serve::serve(SocketAddr::new(address, arguments.port), &settings, announce)?;
+    Ok(ExitCode::SUCCESS)
 }

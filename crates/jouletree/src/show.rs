@@ -1,27 +1,62 @@
 //! `jouletree show`: views of a run.
 
+use std::path::PathBuf;
+use std::process::ExitCode;
+
 use anyhow::{Result, anyhow, bail};
+use clap::Args;
+use jouletree_account::Attribution;
 use jouletree_account::{Explained, Folding, Spreads, Tef, TefEntry, TensorEdge, t2e, tensor_edges};
 use jouletree_model::{Explanation, Footprint, MeteredSeries, Pass};
 use jouletree_report::rows;
 use jouletree_report::{PowerFloor, ProgramEnergy, Trust, Whole, explained_by, parts, stages};
 use jouletree_run::{Recording, RunFolder};
 
-use crate::cli::{By, Format, PassArg, ShowArgs, ViewArgs};
+use crate::cli::{By, Format, PassArg, ViewArgs, attribution};
 use crate::columns::Columns;
 use crate::numbers::Numbers;
 use crate::page::{Look, Page};
 use crate::program;
 use crate::tree_table::tree;
-use crate::{Outcome, json, print, print_warnings, recorded, run, steps, tables};
+use crate::{json, print, print_warnings, recorded, run, steps, tables};
 
 /// More warnings are not printed again with every view.
 const FEW_WARNINGS: usize = 1;
 /// How many operations a table lists when nothing is said.
 const TABLE_ROWS: usize = 10;
 
+pub const EXAMPLES: &str = "\
+Examples:
+  jouletree show RUN                               the tree of layers, three levels deep
+  jouletree show RUN --by op --summarize --top 10  the ten largest operations, equal blocks summed (STEF)
+  jouletree show RUN --by type                     kinds of operations: MatMul, Mul, …
+  jouletree show RUN --by pass                     forward, backward, optimizer
+  jouletree show RUN --by layer --pass backward    the tree of the backward pass alone
+  jouletree show RUN                               of a recording: what each device used, and who used it
+  jouletree show RUN --format markdown             tables for an issue, a pull request or a notebook
+  jouletree show RUN --by op --format csv          all operations, for a spreadsheet
+  jouletree show RUN --color always | less -R      page by page, in colours";
+
+#[derive(Args)]
+pub struct ShowArgs {
+    /// A run folder
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+    /// What to sum by; by default the tree of layers, or devices for a recording of power alone
+    #[arg(long, value_enum)]
+    pub by: Option<By>,
+    /// How energy is shared among operations; by default as recorded, otherwise the run is accounted again
+    #[arg(long, value_name = "POLICY", value_parser = attribution())]
+    pub attribution: Option<Attribution>,
+    /// Print what attribution did on each device and why, and nothing else
+    #[arg(long)]
+    pub explain: bool,
+    #[command(flatten)]
+    pub view: ViewArgs,
+}
+
 /// Runs the command.
-pub fn run(arguments: &ShowArgs) -> Result<Outcome> {
+pub fn run(arguments: &ShowArgs) -> Result<ExitCode> {
     let run = run::opened(&arguments.run)?;
     if let (None, Some(recording)) = (&run.manifest().accounting, &run.manifest().recording) {
         return recorded::run(&run, recording, arguments);
@@ -34,7 +69,7 @@ pub fn run(arguments: &ShowArgs) -> Result<Outcome> {
             _ => explained(&explanations),
         };
         print(&text)?;
-        return Ok(Outcome { warnings: Vec::new(), strict: false });
+        return Ok(ExitCode::SUCCESS);
     }
     let text = match (arguments.by, &run.manifest().recording, look(arguments.view.format)) {
         (None, Some(_), Some(look)) if arguments.view.is_default() => {
@@ -57,7 +92,7 @@ pub fn run(arguments: &ShowArgs) -> Result<Outcome> {
     let about_steps = steps::warnings(&run, arguments.view.all_steps)?;
     print_warnings(&about_steps);
     warnings.extend(about_steps);
-    Ok(Outcome { warnings, strict: false })
+    Ok(ExitCode::SUCCESS)
 }
 
 /// What attribution did, for people.

@@ -1,6 +1,7 @@
 //! `jouletree tradeoff`: accuracy against energy of several models, and which of them to take.
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -18,7 +19,7 @@ use crate::columns::{Columns, Keep};
 use crate::numbers::{energy_cell, kind_cell};
 use crate::page::{Look, Page};
 use crate::show::look;
-use crate::{Outcome, json, print, tables};
+use crate::{json, print, tables};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -89,7 +90,7 @@ struct Row<'a> {
 }
 
 /// Runs the command.
-pub fn run(arguments: &TradeoffArgs) -> Result<Outcome> {
+pub fn run(arguments: &TradeoffArgs) -> Result<ExitCode> {
     let models = read_models(&arguments.models)?;
     let standings = standings(&models);
     let budget = arguments.budget.map(Joules);
@@ -116,7 +117,7 @@ pub fn run(arguments: &TradeoffArgs) -> Result<Outcome> {
         Format::Csv => tables::csv(&choice.models)?,
         format => choice.page().written(look(format).unwrap_or(Look::Markdown)),
     })?;
-    Ok(Outcome { warnings: Vec::new(), strict: false })
+    Ok(ExitCode::SUCCESS)
 }
 
 impl TradeoffArgs {

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -18,7 +19,7 @@ use crate::cell::Cell;
 use crate::cli::InspectFormat;
 use crate::columns::Columns;
 use crate::page::{Look, Page};
-use crate::{Outcome, json, print, print_warnings};
+use crate::{json, print, print_warnings};
 
 /// What `--help` shows.
 pub const EXAMPLES: &str = "\
@@ -90,7 +91,7 @@ struct Lessons {
 }
 
 /// Runs the command.
-pub fn run(arguments: &TrainArgs) -> Result<Outcome> {
+pub fn run(arguments: &TrainArgs) -> Result<ExitCode> {
     refuse_others(&arguments.output)?;
     let mut lessons = Lessons::default();
     for path in &arguments.runs {
@@ -118,7 +119,7 @@ pub fn run(arguments: &TrainArgs) -> Result<Outcome> {
     })?;
     writeln_stderr!("jouletree: wrote {}", arguments.output.display());
     print_warnings(&lessons.warnings);
-    Ok(Outcome { warnings: lessons.warnings, strict: false })
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Only a profile is replaced.

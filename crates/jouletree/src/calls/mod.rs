@@ -6,7 +6,10 @@ mod operations;
 mod pages;
 mod sites;
 
+use std::process::ExitCode;
+
 use anyhow::{Result, bail};
+use args::CallsBy;
 use jouletree_account::calls::compare::{self, Choice};
 use jouletree_model::Warning;
 use jouletree_report::{Trust, Whole};
@@ -14,27 +17,26 @@ use jouletree_run::fecom::{self, FecomData};
 use jouletree_run::{RunFolder, Scope};
 use jouletree_session::calls::{self as measured, Measured, WindowRule, of_fecom, of_run, rows};
 
-use args::CallsBy;
 pub use args::{CallsArgs, EXAMPLES};
 
 use crate::cli::Format;
 use crate::numbers::percent;
 use crate::page::Page;
 use crate::show::look;
-use crate::{Outcome, json, print, print_warnings, tables};
+use crate::{json, print, print_warnings, tables};
 
 /// How many lines of a program are shown at the end of its run.
 const SITES: usize = 15;
 
 /// Runs the command.
-pub fn run(arguments: &CallsArgs) -> Result<Outcome> {
+pub fn run(arguments: &CallsArgs) -> Result<ExitCode> {
     let measured = read(arguments)?;
     if let Some(file) = &arguments.figure {
         figure::write(&measured, arguments.call, file)?;
     }
     print(&written(&measured, arguments)?)?;
     print_warnings(&measured.warnings);
-    Ok(Outcome { warnings: measured.warnings, strict: false })
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The calls of a run by the lines that make them.

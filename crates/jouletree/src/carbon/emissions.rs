@@ -5,6 +5,7 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
@@ -160,14 +161,15 @@ struct Prediction {
 }
 
 /// Runs the command.
-pub fn run(_: &EmissionsArgs) -> Result<()> {
+pub fn run(_: &EmissionsArgs) -> Result<ExitCode> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).context("cannot read the request")?;
     let request: Request = serde_json::from_str(&text).context("the request is not understood")?;
     if request.version != VERSION {
         bail!("the request has version {}, and this jouletree answers {VERSION}", request.version);
     }
-    print(&json::written(&answer(&request))?)
+    print(&json::written(&answer(&request))?)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn answer(request: &Request) -> Answer {

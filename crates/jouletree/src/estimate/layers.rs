@@ -1,10 +1,11 @@
 //! `jouletree estimate layers`: from layers that were measured alone to layers and networks that were not.
 
+use std::process::ExitCode;
+
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
 use super::{layers_evaluate, layers_predict, layers_train};
-use crate::Outcome;
 
 #[derive(Args)]
 pub struct LayersArgs {
@@ -26,7 +27,7 @@ pub enum Task {
 }
 
 /// Runs the command.
-pub fn run(arguments: &LayersArgs) -> Result<Outcome> {
+pub fn run(arguments: &LayersArgs) -> Result<ExitCode> {
     match &arguments.task {
         Task::Train(arguments) => layers_train::run(arguments),
         Task::Evaluate(arguments) => layers_evaluate::run(arguments),

@@ -1,6 +1,7 @@
 //! `jouletree estimate layers evaluate`: the additive model beside the published predictors, on what neither was fitted on.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
@@ -12,7 +13,7 @@ use crate::cli::Format;
 use crate::columns::Columns;
 use crate::page::{Look, Page};
 use crate::show::look;
-use crate::{Outcome, json, print, print_warnings, tables};
+use crate::{json, print, print_warnings, tables};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -56,7 +57,7 @@ struct Row<'a> {
 }
 
 /// Runs the command.
-pub fn run(arguments: &EvaluateArgs) -> Result<Outcome> {
+pub fn run(arguments: &EvaluateArgs) -> Result<ExitCode> {
     let evaluation = evaluate(&arguments.folder)?;
     print(&match arguments.format {
         Format::Json => json::written(&evaluation)?,
@@ -64,7 +65,7 @@ pub fn run(arguments: &EvaluateArgs) -> Result<Outcome> {
         format => page(&evaluation).written(look(format).unwrap_or(Look::Markdown)),
     })?;
     print_warnings(&evaluation.warnings);
-    Ok(Outcome { warnings: evaluation.warnings, strict: false })
+    Ok(ExitCode::SUCCESS)
 }
 
 const ADDITIVE: &str = "additive";

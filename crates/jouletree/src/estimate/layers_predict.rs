@@ -1,6 +1,7 @@
 //! `jouletree estimate layers predict`: a model's operators at fitted prices, with intervals.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -17,7 +18,7 @@ use crate::named_model::{ModelArgs, print_some};
 use crate::numbers::{energy_cell, percent, share};
 use crate::page::{Look, Page};
 use crate::show::look;
-use crate::{Outcome, json, print, tables};
+use crate::{json, print, tables};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -78,7 +79,7 @@ struct CsvRow<'a> {
 }
 
 /// Runs the command.
-pub fn run(arguments: &PredictArgs) -> Result<Outcome> {
+pub fn run(arguments: &PredictArgs) -> Result<ExitCode> {
     let predictor = read_predictor(&arguments.predictor)?;
     let found = arguments.model.found()?;
     let sum = predictor.predict_network(&found.name, &found.operators);
@@ -106,7 +107,7 @@ pub fn run(arguments: &PredictArgs) -> Result<Outcome> {
         format => predicted.page().written(look(format).unwrap_or(Look::Markdown)),
     })?;
     print_some(&predicted.warnings);
-    Ok(Outcome { warnings: predicted.warnings, strict: false })
+    Ok(ExitCode::SUCCESS)
 }
 
 fn row(predictor: &AdditiveModel, operator: &Operator) -> Row {

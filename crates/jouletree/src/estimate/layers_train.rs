@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -14,7 +15,7 @@ use crate::cli::Format;
 use crate::columns::Columns;
 use crate::page::{Look, Page};
 use crate::show::look;
-use crate::{Outcome, json, print, print_warnings, tables};
+use crate::{json, print, print_warnings, tables};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -65,7 +66,7 @@ struct Price<'a> {
 }
 
 /// Runs the command.
-pub fn run(arguments: &TrainArgs) -> Result<Outcome> {
+pub fn run(arguments: &TrainArgs) -> Result<ExitCode> {
     let output = &arguments.output;
     if output.symlink_metadata().is_ok() {
         bail!("{} exists already; choose another -o or remove it", output.display());
@@ -83,7 +84,7 @@ pub fn run(arguments: &TrainArgs) -> Result<Outcome> {
     })?;
     writeln_stderr!("jouletree: wrote {}", output.display());
     print_warnings(&tables.warnings);
-    Ok(Outcome { warnings: tables.warnings, strict: false })
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Reads a predictor that was written so.

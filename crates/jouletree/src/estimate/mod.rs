@@ -10,10 +10,10 @@ mod layers_predict;
 mod layers_train;
 mod theory;
 
+use std::process::ExitCode;
+
 use anyhow::Result;
 use clap::{Args, Subcommand};
-
-use crate::Outcome;
 
 #[derive(Args)]
 pub struct EstimateArgs {
@@ -34,7 +34,7 @@ pub enum Way {
 }
 
 /// Runs the command.
-pub fn run(arguments: &EstimateArgs) -> Result<Outcome> {
+pub fn run(arguments: &EstimateArgs) -> Result<ExitCode> {
     match &arguments.way {
         Way::Theory(arguments) => theory::run(arguments),
         Way::Impact(arguments) => impact::run(arguments),

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
@@ -18,7 +19,7 @@ use crate::named_model::{ModelArgs, print_some};
 use crate::numbers::{energy_cell, percent, share};
 use crate::page::{Look, Page};
 use crate::show::look;
-use crate::{Outcome, json, print, tables};
+use crate::{json, print, tables};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -113,7 +114,7 @@ struct CsvRow<'a> {
 }
 
 /// Runs the command.
-pub fn run(arguments: &TheoryArgs) -> Result<Outcome> {
+pub fn run(arguments: &TheoryArgs) -> Result<ExitCode> {
     let found = arguments.model.found()?;
     let (costs, source) = arguments.read_costs()?;
     let mut warnings = found.warnings;
@@ -166,7 +167,7 @@ pub fn run(arguments: &TheoryArgs) -> Result<Outcome> {
         format => theory.page().written(look(format).unwrap_or(Look::Markdown)),
     })?;
     print_some(&theory.warnings);
-    Ok(Outcome { warnings: theory.warnings, strict: false })
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Operators by kind, in the order in which kinds first occur.

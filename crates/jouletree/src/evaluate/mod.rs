@@ -3,12 +3,12 @@
 mod predictor;
 mod tables;
 
+use std::process::ExitCode;
+
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
 pub use predictor::PredictorArgs;
-
-use crate::Outcome;
 
 #[derive(Args)]
 pub struct EvaluateArgs {
@@ -24,7 +24,7 @@ pub enum Evaluated {
 }
 
 /// Runs the command.
-pub fn run(arguments: &EvaluateArgs) -> Result<Outcome> {
+pub fn run(arguments: &EvaluateArgs) -> Result<ExitCode> {
     match &arguments.what {
         Evaluated::Predictor(arguments) => predictor::run(arguments),
     }

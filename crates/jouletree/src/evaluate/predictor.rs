@@ -1,6 +1,7 @@
 //! `jouletree evaluate predictor`: IrEne, its ablations and ours on a device's measured trees, each on what it has not seen.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -16,7 +17,7 @@ use super::tables;
 use crate::cli::Format;
 use crate::progress::counted;
 use crate::show::look;
-use crate::{Outcome, json, print, print_warnings};
+use crate::{json, print, print_warnings};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -91,7 +92,7 @@ struct CsvRow {
 }
 
 /// Runs the command.
-pub fn run(arguments: &PredictorArgs) -> Result<Outcome> {
+pub fn run(arguments: &PredictorArgs) -> Result<ExitCode> {
     let data = read(&arguments.data)?;
     let mut warnings = data.warnings.clone();
     let (rows, said) = compared(arguments, &data)?;
@@ -113,7 +114,7 @@ pub fn run(arguments: &PredictorArgs) -> Result<Outcome> {
         writeln_stderr!("note: software-tracker: {message}");
     }
     print_warnings(&warnings);
-    Ok(Outcome { warnings, strict: false })
+    Ok(ExitCode::SUCCESS)
 }
 
 /// All comparisons that were asked for, one after another.

@@ -3,6 +3,7 @@
 mod table;
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -18,7 +19,7 @@ use serde::Serialize;
 use crate::cli::Format;
 use crate::named_model::ModelArgs;
 use crate::recording::shared;
-use crate::{Outcome, json, print, print_warnings, report, show, tables};
+use crate::{json, print, print_warnings, report, show, tables};
 
 /// What `--help` shows.
 pub const EXAMPLES: &str = "\
@@ -109,7 +110,7 @@ struct Row<'a> {
 }
 
 /// Runs the command.
-pub fn run(arguments: &PredictArgs) -> Result<Outcome> {
+pub fn run(arguments: &PredictArgs) -> Result<ExitCode> {
     let profile = Profile::read(&arguments.profile)?;
     let sketch = arguments.model.sketch()?;
     if !sketch.has_primitives() {
@@ -136,7 +137,7 @@ pub fn run(arguments: &PredictArgs) -> Result<Outcome> {
     };
     print(&text)?;
     print_warnings(&footprint.warnings);
-    Ok(Outcome { warnings: footprint.warnings, strict: false })
+    Ok(ExitCode::SUCCESS)
 }
 
 fn passes(profile: &Profile, sketch: &Sketch, training: bool) -> Result<Vec<Predicted>> {

@@ -15,6 +15,7 @@ mod terminal;
 mod words;
 
 use std::io::{IsTerminal, stdout};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -33,7 +34,7 @@ const TURN: Duration = Duration::from_millis(50);
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Shows power until the user, the command or the count ends it; what to exit with.
-pub fn run(arguments: &TopArgs) -> Result<u8> {
+pub fn run(arguments: &TopArgs) -> Result<ExitCode> {
     let format = arguments.format.unwrap_or(match stdout().is_terminal() {
         true => TopFormat::Screen,
         false => TopFormat::Text,
@@ -100,7 +101,7 @@ pub fn run(arguments: &TopArgs) -> Result<u8> {
     if let Some(command) = command {
         command.tell_where_its_output_is();
     }
-    Ok(code)
+    Ok(ExitCode::from(code))
 }
 
 /// The terminal may be left as it is: nothing can be written to it.

@@ -2,16 +2,17 @@
 
 mod lines;
 
+use std::process::ExitCode;
+
 use anyhow::Result;
 use clap::Args;
-
 use jouletree_carbon::estimate::{self, Question};
 
 use crate::carbon::{CarbonArgs, WHERE};
 use crate::cli::Format;
 use crate::page::Look;
 use crate::show::look;
-use crate::{Outcome, json, print, tables};
+use crate::{json, print, tables};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -57,7 +58,7 @@ pub struct ImpactArgs {
 }
 
 /// Runs the command.
-pub fn run(arguments: &ImpactArgs) -> Result<Outcome> {
+pub fn run(arguments: &ImpactArgs) -> Result<ExitCode> {
     let question = Question {
         gpu: arguments.gpu.clone(),
         watts: arguments.watts,
@@ -77,5 +78,5 @@ pub fn run(arguments: &ImpactArgs) -> Result<Outcome> {
     if answer.carbon.is_none() {
         writeln_stderr!("its carbon is unknown: {WHERE}");
     }
-    Ok(Outcome { warnings: Vec::new(), strict: false })
+    Ok(ExitCode::SUCCESS)
 }
