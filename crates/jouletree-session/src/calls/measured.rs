@@ -81,7 +81,7 @@ impl Measured {
 
     /// The call with this number in the table, counted from one, or else of those that `may_be` that with the most net energy.
     pub fn chosen(&self, number: Option<usize>, may_be: impl Fn(&MeasuredCall) -> bool) -> Option<&MeasuredCall> {
-        let net = |call: &MeasuredCall| call.row.net_j.unwrap_or(f64::NEG_INFINITY);
+        let net = |call: &MeasuredCall| call.row.net.map_or(f64::NEG_INFINITY, |net| net.0);
         match number {
             Some(number) => self.calls.get(number.checked_sub(1)?),
             None => self.calls.iter().filter(|call| may_be(call)).max_by(|a, b| net(a).total_cmp(&net(b))),
@@ -130,38 +130,36 @@ pub(crate) struct Both {
 impl Both {
     /// Fills in what the chosen rule says, and the other's net beside it.
     pub fn fill(&self, row: &mut CallRow, window: WindowRule) {
-        let exact_net = self.exact.net.map(|net| net.0);
-        let fecom_net = self.fecom.net.map(|net| net.0);
         match window {
             WindowRule::Exact => {
                 let exact = &self.exact;
                 row.samples = exact.readings as u64;
-                row.gross_j = (exact.known > Nanos(0)).then_some(exact.gross.0);
-                row.baseline_w = exact.baseline.map(|baseline| baseline.power.0);
-                row.baseline_sd_w = exact.baseline.map(|baseline| baseline.deviation.0);
+                row.gross = (exact.known > Nanos(0)).then_some(exact.gross);
+                row.baseline = exact.baseline.map(|baseline| baseline.power);
+                row.baseline_sd = exact.baseline.map(|baseline| baseline.deviation);
                 row.baseline_n = exact.baseline.map(|baseline| baseline.blocks as u64);
                 row.baseline_s = exact.baseline.map(|baseline| baseline.known.seconds());
-                row.net_j = exact_net;
-                row.standard_error_j = exact.standard_error.map(|error| error.0);
-                row.edges_j = exact.edges.map(|edges| edges.0);
-                row.resolution_j = exact.resolution().map(|resolution| resolution.0);
+                row.net = exact.net;
+                row.standard_error = exact.standard_error;
+                row.edges = exact.edges;
+                row.resolution = exact.resolution();
                 row.below_resolution = exact.below.map(|below| below.as_str().to_owned());
-                row.other_net_j = fecom_net;
+                row.other_net = self.fecom.net;
                 row.tail_s = exact.tail.map(|tail| tail.range.duration().seconds());
-                row.tail_j = exact.tail.map(|tail| tail.net.0);
+                row.tail = exact.tail.map(|tail| tail.net);
                 row.tail_cut = exact.tail.map(|tail| tail.is_cut);
             }
             WindowRule::Fecom => {
                 let fecom = &self.fecom;
                 row.samples = fecom.samples as u64;
-                row.gross_j = fecom.gross.map(|gross| gross.0);
-                row.baseline_w = fecom.baseline.map(|baseline| baseline.0);
-                row.baseline_sd_w = fecom.deviation.map(|deviation| deviation.0);
+                row.gross = fecom.gross;
+                row.baseline = fecom.baseline;
+                row.baseline_sd = fecom.deviation;
                 row.baseline_n = Some(fecom.baseline_samples as u64);
-                row.net_j = fecom_net;
-                row.other_net_j = exact_net;
+                row.net = fecom.net;
+                row.other_net = self.exact.net;
                 row.tail_s = fecom.tail.map(|tail| tail.duration.seconds());
-                row.tail_j = fecom.tail.map(|tail| tail.net.0);
+                row.tail = fecom.tail.map(|tail| tail.net);
                 row.tail_cut = fecom.tail.map(|tail| tail.is_cut);
             }
         }

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use jouletree_account::calls::compare::CallEnergy;
 use jouletree_account::calls::fecom::{FecomRule, Stamps, net};
 use jouletree_account::calls::{CallMeter, NetRule, quiet, series_of};
-use jouletree_model::{DeviceClass, Joules, Kind, SampledPower, TimeRange, Warning};
+use jouletree_model::{DeviceClass, Kind, SampledPower, TimeRange, Warning};
 use jouletree_run::fecom::{FecomData, FecomRecord, FecomRow};
 
 use super::measured::{Both, Measured, MeasuredCall, WindowRule};
@@ -78,8 +78,8 @@ fn of_samples(record: &FecomRecord, sampled: &SampledPower, window: WindowRule) 
         device: sampled.device.clone(),
         duration: range.duration(),
         input_bytes: input,
-        net: row.net_j.map(Joules),
-        tail: row.tail_j.map(Joules),
+        net: row.net,
+        tail: row.tail,
     };
     Ok(MeasuredCall { kind: record.kind, row, energy, drawn: Some(drawn) })
 }
@@ -99,13 +99,13 @@ fn of_row(row: FecomRow, window: WindowRule) -> MeasuredCall {
         energy: "device",
         duration_s: row.duration.seconds(),
         samples: row.samples,
-        gross_j: row.gross.map(|gross| gross.0),
-        baseline_w: row.baseline.map(|baseline| baseline.0),
-        baseline_sd_w: row.baseline_deviation.map(|deviation| deviation.0),
-        net_j: net.map(|net| net.0),
-        other_net_j: other.map(|net| net.0),
+        gross: row.gross,
+        baseline: row.baseline,
+        baseline_sd: row.baseline_deviation,
+        net,
+        other_net: other,
         tail_s: row.tail_duration.map(|duration| duration.seconds()),
-        tail_j: row.tail_net.map(|net| net.0),
+        tail: row.tail_net,
         input_bytes,
         ..CallRow::default()
     };

@@ -115,8 +115,8 @@ fn add_device(
             device: device.to_string(),
             energy: if is_tree { "tree" } else { "device" },
             duration_s: call.range.duration().seconds(),
-            inclusive_j: nested.inclusive.get(place).map(|energy| energy.0),
-            exclusive_j: nested.exclusive.get(place).map(|energy| energy.0),
+            inclusive: nested.inclusive.get(place).copied(),
+            exclusive: nested.exclusive.get(place).copied(),
             input_bytes: call.argument_bytes,
             result_bytes: call.result_bytes,
             shapes: Some(call.shapes.to_string()).filter(|shapes| !shapes.is_empty()),
@@ -134,8 +134,8 @@ fn add_device(
             duration: call.range.duration(),
             input_bytes: call.argument_bytes,
             // Idling is in no energy of a tree.
-            net: if is_tree { row.gross_j } else { row.net_j }.map(Joules),
-            tail: row.tail_j.map(Joules),
+            net: if is_tree { row.gross } else { row.net },
+            tail: row.tail,
         };
         let drawn = both.drawn(measured.window, kind, series.clone(), rule.baseline);
         measured.calls.push(MeasuredCall { kind: FecomKind::Method, row, energy, drawn: Some(drawn) });

@@ -3,6 +3,7 @@
 use jouletree_account::calls::compare::{
     self, Against, Choice, FunctionSummary, Group, MEBIBYTE, ProjectSum, SizeFit, Trend,
 };
+use jouletree_model::{Joules, Watts};
 use serde::Serialize;
 
 use super::measured::{Measured, RunWhole};
@@ -24,21 +25,32 @@ pub struct CallRow {
     pub energy: &'static str,
     pub duration_s: f64,
     pub samples: u64,
-    pub gross_j: Option<f64>,
-    pub baseline_w: Option<f64>,
-    pub baseline_sd_w: Option<f64>,
+    #[serde(rename = "gross_j")]
+    pub gross: Option<Joules>,
+    #[serde(rename = "baseline_w")]
+    pub baseline: Option<Watts>,
+    #[serde(rename = "baseline_sd_w")]
+    pub baseline_sd: Option<Watts>,
     pub baseline_n: Option<u64>,
     pub baseline_s: Option<f64>,
-    pub net_j: Option<f64>,
-    pub standard_error_j: Option<f64>,
-    pub edges_j: Option<f64>,
-    pub resolution_j: Option<f64>,
+    #[serde(rename = "net_j")]
+    pub net: Option<Joules>,
+    #[serde(rename = "standard_error_j")]
+    pub standard_error: Option<Joules>,
+    #[serde(rename = "edges_j")]
+    pub edges: Option<Joules>,
+    #[serde(rename = "resolution_j")]
+    pub resolution: Option<Joules>,
     pub below_resolution: Option<String>,
-    pub other_net_j: Option<f64>,
-    pub inclusive_j: Option<f64>,
-    pub exclusive_j: Option<f64>,
+    #[serde(rename = "other_net_j")]
+    pub other_net: Option<Joules>,
+    #[serde(rename = "inclusive_j")]
+    pub inclusive: Option<Joules>,
+    #[serde(rename = "exclusive_j")]
+    pub exclusive: Option<Joules>,
     pub tail_s: Option<f64>,
-    pub tail_j: Option<f64>,
+    #[serde(rename = "tail_j")]
+    pub tail: Option<Joules>,
     pub tail_cut: Option<bool>,
     pub input_bytes: Option<u64>,
     pub result_bytes: Option<u64>,
@@ -56,11 +68,16 @@ pub struct FunctionRow {
     pub device: String,
     pub runs: usize,
     pub calls: usize,
-    pub mean_j: f64,
-    pub median_j: f64,
-    pub min_j: f64,
-    pub max_j: f64,
-    pub sd_j: Option<f64>,
+    #[serde(rename = "mean_j")]
+    pub mean: Joules,
+    #[serde(rename = "median_j")]
+    pub median: Joules,
+    #[serde(rename = "min_j")]
+    pub min: Joules,
+    #[serde(rename = "max_j")]
+    pub max: Joules,
+    #[serde(rename = "sd_j")]
+    pub sd: Option<Joules>,
     pub mean_s: f64,
     pub input_bytes: Option<f64>,
 }
@@ -73,18 +90,28 @@ pub struct ProjectRow {
     pub project: Option<String>,
     pub device: String,
     pub energy: &'static str,
-    pub whole_j: f64,
-    pub last_of_name_j: f64,
-    pub all_calls_j: f64,
+    #[serde(rename = "whole_j")]
+    pub whole: Joules,
+    #[serde(rename = "last_of_name_j")]
+    pub last_of_name: Joules,
+    #[serde(rename = "all_calls_j")]
+    pub all_calls: Joules,
     pub last_of_name_ratio: Option<f64>,
     pub all_calls_ratio: Option<f64>,
-    pub repeated_j: f64,
-    pub outside_j: f64,
-    pub before_j: Option<f64>,
-    pub between_j: Option<f64>,
-    pub after_j: Option<f64>,
-    pub tails_j: f64,
-    pub whole_tail_j: Option<f64>,
+    #[serde(rename = "repeated_j")]
+    pub repeated: Joules,
+    #[serde(rename = "outside_j")]
+    pub outside: Joules,
+    #[serde(rename = "before_j")]
+    pub before: Option<Joules>,
+    #[serde(rename = "between_j")]
+    pub between: Option<Joules>,
+    #[serde(rename = "after_j")]
+    pub after: Option<Joules>,
+    #[serde(rename = "tails_j")]
+    pub tails: Joules,
+    #[serde(rename = "whole_tail_j")]
+    pub whole_tail: Option<Joules>,
     pub calls: f64,
     pub without_energy: Option<f64>,
     pub shapiro_p: Option<f64>,
@@ -108,7 +135,8 @@ pub struct SizeRow {
     pub slope_j_per_mib: Option<f64>,
     pub slope_low: Option<f64>,
     pub slope_high: Option<f64>,
-    pub intercept_j: Option<f64>,
+    #[serde(rename = "intercept_j")]
+    pub intercept: Option<Joules>,
     pub r: Option<f64>,
     pub p: Option<f64>,
     pub problem: Option<String>,
@@ -169,11 +197,11 @@ impl From<&FunctionSummary> for FunctionRow {
             device: summary.device.to_string(),
             runs: summary.runs,
             calls: summary.net.count,
-            mean_j: summary.net.mean,
-            median_j: summary.net.median,
-            min_j: summary.net.min,
-            max_j: summary.net.max,
-            sd_j: summary.net.deviation,
+            mean: Joules(summary.net.mean),
+            median: Joules(summary.net.median),
+            min: Joules(summary.net.min),
+            max: Joules(summary.net.max),
+            sd: summary.net.deviation.map(Joules),
             mean_s: summary.seconds.mean,
             input_bytes: summary.input_bytes,
         }
@@ -196,7 +224,7 @@ impl From<&SizeFit> for SizeRow {
             slope_j_per_mib: line.map(|line| line.slope),
             slope_low: line.and_then(|line| line.slope_interval).map(|(low, _)| low),
             slope_high: line.and_then(|line| line.slope_interval).map(|(_, high)| high),
-            intercept_j: line.map(|line| line.intercept),
+            intercept: line.map(|line| Joules(line.intercept)),
             r: line.and_then(|line| line.r),
             p: line.and_then(|line| line.p),
             problem: fit.line.as_ref().err().map(ToString::to_string),
@@ -232,18 +260,18 @@ impl From<&ProjectSum> for ProjectRow {
             project: sum.project.as_ref().map(ToString::to_string),
             device: sum.device.to_string(),
             energy: "net",
-            whole_j: sum.whole.0,
-            last_of_name_j: sum.last_of_name.0,
-            all_calls_j: sum.all_calls.0,
+            whole: sum.whole,
+            last_of_name: sum.last_of_name,
+            all_calls: sum.all_calls,
             last_of_name_ratio: sum.ratio(Choice::LastOfName),
             all_calls_ratio: sum.ratio(Choice::All),
-            repeated_j: sum.repeated().0,
-            outside_j: sum.outside().0,
-            before_j: None,
-            between_j: None,
-            after_j: None,
-            tails_j: sum.tails.0,
-            whole_tail_j: Some(sum.whole_tail.0),
+            repeated: sum.repeated(),
+            outside: sum.outside(),
+            before: None,
+            between: None,
+            after: None,
+            tails: sum.tails,
+            whole_tail: Some(sum.whole_tail),
             calls: sum.calls,
             without_energy: Some(sum.without_energy),
             shapiro_p: None,
@@ -263,18 +291,18 @@ impl From<&RunWhole> for ProjectRow {
             project: Some(whole.project.to_string()),
             device: whole.device.to_string(),
             energy: "gross",
-            whole_j: nested.total.0,
-            last_of_name_j: whole.last_of_name.0,
-            all_calls_j: inside.0,
+            whole: nested.total,
+            last_of_name: whole.last_of_name,
+            all_calls: inside,
             last_of_name_ratio: ratio(whole.last_of_name.0),
             all_calls_ratio: ratio(inside.0),
-            repeated_j: (inside - whole.last_of_name).0,
-            outside_j: nested.outside.0,
-            before_j: Some(nested.before.0),
-            between_j: Some((nested.outside - nested.before - nested.after).0),
-            after_j: Some(nested.after.0),
-            tails_j: whole.tails.0,
-            whole_tail_j: None,
+            repeated: inside - whole.last_of_name,
+            outside: nested.outside,
+            before: Some(nested.before),
+            between: Some(nested.outside - nested.before - nested.after),
+            after: Some(nested.after),
+            tails: whole.tails,
+            whole_tail: None,
             calls: nested.exclusive.len() as f64,
             without_energy: None,
             shapiro_p: None,

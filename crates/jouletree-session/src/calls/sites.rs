@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use jouletree_model::Joules;
 use serde::Serialize;
 
 use super::measured::Measured;
@@ -17,10 +18,13 @@ pub struct SiteRow {
     pub device: String,
     pub calls: usize,
     pub seconds: f64,
-    pub gross_j: f64,
+    #[serde(rename = "gross_j")]
+    pub gross: Joules,
     /// Without the calls inside of them: over all sites these add up.
-    pub exclusive_j: f64,
-    pub net_j: Option<f64>,
+    #[serde(rename = "exclusive_j")]
+    pub exclusive: Joules,
+    #[serde(rename = "net_j")]
+    pub net: Option<Joules>,
     pub input_bytes: Option<u64>,
 }
 
@@ -38,20 +42,20 @@ pub fn rows(measured: &Measured) -> Vec<SiteRow> {
             device: row.device.clone(),
             calls: 0,
             seconds: 0.0,
-            gross_j: 0.0,
-            exclusive_j: 0.0,
-            net_j: None,
+            gross: Joules(0.0),
+            exclusive: Joules(0.0),
+            net: None,
             input_bytes: None,
         });
         sum.calls += 1;
         sum.seconds += row.duration_s;
-        sum.gross_j += row.gross_j.unwrap_or(0.0);
-        sum.exclusive_j += row.exclusive_j.unwrap_or(0.0);
-        sum.net_j = added(sum.net_j, row.net_j);
+        sum.gross += row.gross.unwrap_or_default();
+        sum.exclusive += row.exclusive.unwrap_or_default();
+        sum.net = added(sum.net, row.net);
         sum.input_bytes = added(sum.input_bytes, row.input_bytes);
     }
     let mut rows: Vec<SiteRow> = sites.into_values().collect();
-    rows.sort_by(|a, b| b.exclusive_j.total_cmp(&a.exclusive_j));
+    rows.sort_by(|a, b| b.exclusive.0.total_cmp(&a.exclusive.0));
     rows
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use jouletree_model::Joules;
+
 use crate::cell::Cell;
 use crate::colour;
 use crate::columns::{Columns, Keep};
@@ -38,17 +40,17 @@ pub fn calls(rows: &[CallRow], arguments: &CallsArgs) -> Page {
     if arguments.window == WindowArg::Fecom {
         table = table.without(&[9]);
     }
-    for (number, row) in largest(rows, arguments.top, |row| row.net_j) {
+    for (number, row) in largest(rows, arguments.top, |row| Some(row.net?.0)) {
         let name = match row.number {
             Some(number) => format!("{} #{number}", row.function),
             None => row.function.clone(),
         };
-        let net = match (&row.below_resolution, row.resolution_j) {
-            (Some(_), Some(resolution)) => Cell::from(format!("< {resolution:.3}")).styled(colour::quiet()),
-            (None, None) if row.net_j.is_none() && row.gross_j.is_some() => {
+        let net = match (&row.below_resolution, row.resolution) {
+            (Some(_), Some(resolution)) => Cell::from(format!("< {:.3}", resolution.0)).styled(colour::quiet()),
+            (None, None) if row.net.is_none() && row.gross.is_some() => {
                 Cell::from("unknown").styled(colour::quiet())
             }
-            _ => thousandths(row.net_j),
+            _ => joules(row.net),
         };
         table.row(vec![
             Cell::from((number + 1).to_string()),
@@ -57,15 +59,15 @@ pub fn calls(rows: &[CallRow], arguments: &CallsArgs) -> Page {
             Cell::from(row.run.to_string()),
             Cell::from(row.device.as_str()),
             Cell::from(format!("{:.3}", row.duration_s)),
-            thousandths(row.gross_j),
-            thousandths(row.baseline_w),
+            joules(row.gross),
+            thousandths(row.baseline.map(|power| power.0)),
             net,
-            thousandths(row.resolution_j).styled(colour::quiet()),
-            thousandths(row.other_net_j).styled(colour::quiet()),
+            joules(row.resolution).styled(colour::quiet()),
+            joules(row.other_net).styled(colour::quiet()),
             thousandths(row.tail_s),
             match row.tail_cut {
-                Some(true) => Cell::from(format!("≥ {:.3}", row.tail_j.unwrap_or_default())),
-                _ => thousandths(row.tail_j),
+                Some(true) => Cell::from(format!("≥ {:.3}", row.tail.unwrap_or_default().0)),
+                _ => joules(row.tail),
             },
         ]);
     }
@@ -128,18 +130,18 @@ pub fn functions(rows: &[FunctionRow], top: usize) -> Page {
     ];
     let table = Columns::new(&header).left(2).shorten(1, Keep::End).shorten(0, Keep::End);
     let mut table = table.optional(&[10, 3, 4, 9]);
-    for (_, row) in largest(rows, top, |row| Some(row.mean_j)) {
+    for (_, row) in largest(rows, top, |row| Some(row.mean.0)) {
         table.row(vec![
             Cell::from(row.function.as_str()),
             Cell::from(row.project.as_str()),
             Cell::from(row.device.as_str()),
             Cell::from(row.runs.to_string()),
             Cell::from(row.calls.to_string()),
-            thousandths(Some(row.mean_j)),
-            thousandths(Some(row.median_j)),
-            thousandths(Some(row.min_j)),
-            thousandths(Some(row.max_j)),
-            thousandths(row.sd_j),
+            joules(Some(row.mean)),
+            joules(Some(row.median)),
+            joules(Some(row.min)),
+            joules(Some(row.max)),
+            joules(row.sd),
             thousandths(Some(row.mean_s)),
         ]);
     }
@@ -173,13 +175,13 @@ pub fn projects(rows: &[ProjectRow]) -> Page {
         table.row(vec![
             Cell::from(name),
             Cell::from(row.device.as_str()),
-            thousandths(Some(row.whole_j)),
-            thousandths(Some(row.last_of_name_j)),
+            joules(Some(row.whole)),
+            joules(Some(row.last_of_name)),
             thousandths(row.last_of_name_ratio),
-            thousandths(Some(row.all_calls_j)),
+            joules(Some(row.all_calls)),
             thousandths(row.all_calls_ratio),
-            thousandths(Some(row.outside_j)),
-            thousandths(Some(row.tails_j)),
+            joules(Some(row.outside)),
+            joules(Some(row.tails)),
             Cell::from(format!("{:.1}", row.calls)),
             Cell::from(row.without_energy.map(|calls| format!("{calls:.1}")).unwrap_or_default()),
         ]);
@@ -204,17 +206,17 @@ pub fn projects(rows: &[ProjectRow]) -> Page {
             number(row.pearson_p)
         ));
     }
-    for row in rows.iter().filter(|row| row.before_j.is_some()) {
-        let part = |part: Option<f64>| format!("{:.3} J", part.unwrap_or_default());
+    for row in rows.iter().filter(|row| row.before.is_some()) {
+        let part = |part: Option<Joules>| format!("{:.3} J", part.unwrap_or_default().0);
         page.words(format!(
             "{}: of {} outside calls, {} were used before the first, {} between them and {} after the last; {} of it are \
              tails beyond idling",
             row.device,
-            part(Some(row.outside_j)),
-            part(row.before_j),
-            part(row.between_j),
-            part(row.after_j),
-            part(Some(row.tails_j))
+            part(Some(row.outside)),
+            part(row.before),
+            part(row.between),
+            part(row.after),
+            part(Some(row.tails))
         ));
     }
     page
@@ -298,6 +300,11 @@ fn left_out(count: usize, top: usize, what: &str) -> String {
         Some(left) if left > 0 => format!("the {top} largest of {count} {what}; --top N shows more"),
         _ => String::new(),
     }
+}
+
+/// Joules with three digits after the point.
+fn joules(energy: Option<Joules>) -> Cell {
+    thousandths(energy.map(|energy| energy.0))
 }
 
 fn thousandths(value: Option<f64>) -> Cell {

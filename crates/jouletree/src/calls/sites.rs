@@ -1,6 +1,6 @@
 //! Calls by the line of the program that makes them, for people.
 
-use jouletree_model::{Joules, Nanos};
+use jouletree_model::Nanos;
 use jouletree_session::calls::sites::SiteRow;
 
 use crate::cell::Cell;
@@ -25,9 +25,9 @@ pub fn page(rows: &[SiteRow], top: usize) -> Page {
             Cell::from(row.device.as_str()).styled(colour::quiet()),
             row.calls.to_string().into(),
             Nanos((row.seconds * 1e9) as i64).to_string().into(),
-            Joules(row.gross_j).to_string().into(),
-            Joules(row.exclusive_j).to_string().into(),
-            row.net_j.map(|net| Joules(net).to_string()).unwrap_or_default().into(),
+            row.gross.to_string().into(),
+            row.exclusive.to_string().into(),
+            row.net.map(|net| net.to_string()).unwrap_or_default().into(),
             Cell::from(row.source.as_deref().unwrap_or_default()).styled(colour::quiet()),
         ]);
     }
