@@ -11,12 +11,12 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use jouletree_carbon::Context;
 use jouletree_carbon::formats::codecarbon;
-use jouletree_carbon::formats::{Mode, Record};
+use jouletree_carbon::formats::{Mode, Record, write_row_or_report, write_side_file};
 use jouletree_carbon::settings::{Key, Layer, Settings};
 use jouletree_model::{Nanos, Warning};
 use jouletree_run::RunFolder;
 
-use crate::carbon::{self, CarbonArgs, WHERE, emissions_csv, of_run};
+use crate::carbon::{self, CarbonArgs, WHERE, of_run};
 use crate::launch::{self, Environment};
 use crate::live_args::LiveArgs;
 use crate::reader_args::ReaderArgs;
@@ -108,7 +108,7 @@ pub fn run(arguments: &MonitorArgs) -> Result<ExitCode> {
     let settings = arguments.settings()?;
     let context = Context::resolve(&settings, cache::folder().as_deref())?;
     context.warnings.iter().for_each(|warning| writeln_stderr!("warning: {warning}"));
-    let csv = emissions_csv(&settings);
+    let csv = settings.emissions_csv();
     check_folder(&csv)?;
     let outputs = arguments.live.open(context.intensity.clone(), arguments.quiet)?;
     let reader = arguments.reader.open()?;
@@ -170,9 +170,9 @@ fn report(
     let record = of_run::record(run, settings, context, &mut warnings)?;
     let mut complaints = Vec::new();
     let row = codecarbon::row(&record, of_run::utilization(run)?);
-    let path = carbon::written_row(csv, &row, Mode::Append, &mut complaints);
+    let path = write_row_or_report(csv, &row, Mode::Append, &mut complaints);
     if let Some(path) = &path {
-        carbon::write_side_file(path, &record).map_err(|error| complaints.push(format!("{error:#}"))).ok();
+        write_side_file(path, &record).map_err(|error| complaints.push(error.to_string())).ok();
     }
     print_warnings(&warnings);
     complaints.iter().for_each(|complaint| writeln_stderr!("warning: {complaint}"));

@@ -7,10 +7,12 @@ pub mod codecarbon;
 pub mod eco2ai;
 pub mod impact_tracker;
 mod record;
+mod side_file;
 mod table_file;
 
 pub use record::{ClassEnergy, Machine, Parts, Record};
-pub use table_file::{Mode, TableError, Written, write_row};
+pub use side_file::write_side_file;
+pub use table_file::{Mode, TableError, Written, write_row, write_row_or_report};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

@@ -150,6 +150,26 @@ fn replace_whole(path: &Path, old: &File, text: &str) -> io::Result<()> {
     partial.become_whole().map_err(io::Error::from)
 }
 
+/// Writes a row; where it cannot be written, the warning has the row, so that nothing is lost.
+pub fn write_row_or_report(
+    path: &Path,
+    row: &[(&'static str, Cell)],
+    mode: Mode,
+    warnings: &mut Vec<String>,
+) -> Option<PathBuf> {
+    match write_row(path, row, mode) {
+        Ok(written) => {
+            warnings.extend(written.warning);
+            Some(written.path)
+        }
+        Err(error) => {
+            let cells: Vec<String> = row.iter().map(|(_, cell)| cell.text()).collect();
+            warnings.push(format!("{error}; the row is: {}", cells.join(",")));
+            None
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

@@ -135,6 +135,12 @@ impl Settings {
         self.value(key).map(|value| value.text)
     }
 
+    /// The path of the table of emissions.
+    pub fn emissions_csv(&self) -> PathBuf {
+        let text = |key| self.text(key).unwrap_or_default();
+        PathBuf::from(text(Key::OutputFolder)).join(text(Key::OutputFile))
+    }
+
     /// A number that is not negative.
     pub fn number(&self, key: Key) -> Result<Option<f64>, SettingsError> {
         let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);

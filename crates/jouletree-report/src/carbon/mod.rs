@@ -1,6 +1,7 @@
 //! Runs as trackers of carbon see them, and what they cost.
 
 mod cost;
+pub mod emissions;
 pub mod of_run;
 
 pub use cost::cost;

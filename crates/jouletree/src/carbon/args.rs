@@ -1,7 +1,5 @@
 //! Arguments about the location and site of a machine. Each is a setting that files and the environment can have, too.
 
-use std::path::PathBuf;
-
 use anyhow::Result;
 use clap::Args;
 use jouletree_carbon::settings::{Key, Layer, Settings, Sources};
@@ -113,9 +111,3 @@ impl CarbonArgs {
 /// How a user who sees `unknown` can change that.
 pub const WHERE: &str =
     "say where it ran with --country ITA, --provider gcp --region europe-west1 or --intensity 331";
-
-/// The path of the table of emissions that settings name.
-pub fn emissions_csv(settings: &Settings) -> PathBuf {
-    let text = |key| settings.text(key).unwrap_or_default();
-    PathBuf::from(text(Key::OutputFolder)).join(text(Key::OutputFile))
-}

@@ -2,12 +2,10 @@
 
 mod args;
 mod emissions;
-mod side;
 mod view;
 
-pub use args::{CarbonArgs, WHERE, emissions_csv};
-pub use emissions::{EmissionsArgs, run as run_emissions, written as written_row};
+pub use args::{CarbonArgs, WHERE};
+pub use emissions::{EmissionsArgs, run as run_emissions};
 pub use jouletree_carbon::amounts::{grams, kilowatt_hours, litres, significant};
 pub use jouletree_report::carbon::{cost, of_run};
-pub use side::write as write_side_file;
 pub use view::{CarbonCommand, EXAMPLES, run};

@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
-use jouletree_carbon::formats::{Cell, Mode, Record, boamps, carbontracker, codecarbon, eco2ai, impact_tracker};
+use jouletree_carbon::formats::{
+    Cell, Mode, Record, boamps, carbontracker, codecarbon, eco2ai, impact_tracker, write_row_or_report,
+    write_side_file,
+};
 use jouletree_carbon::sci;
 use jouletree_carbon::settings::{Key, Layer, Settings};
 use jouletree_model::{DeviceClass, Kind, Nanos, TimeRange, Warning};
@@ -45,10 +48,10 @@ pub fn run(tracker: Tracker, run: &RunFolder, arguments: &ExportArgs) -> Result<
                     carbon::WHERE
                 );
             }
-            let path = output.map_or_else(|| carbon::emissions_csv(&settings), Path::to_owned);
+            let path = output.map_or_else(|| settings.emissions_csv(), Path::to_owned);
             let row = codecarbon::row(&record, of_run::utilization(run)?);
             if let Some(path) = add_row(&path, &row, "run_id", &mut warnings)? {
-                carbon::write_side_file(&path, &record)?;
+                write_side_file(&path, &record)?;
             }
         }
         Tracker::Eco2ai => {
@@ -102,7 +105,7 @@ fn add_row(
         return Ok(None);
     }
     let mut complaints = Vec::new();
-    let written = carbon::written_row(path, row, Mode::Update(key), &mut complaints);
+    let written = write_row_or_report(path, row, Mode::Update(key), &mut complaints);
     warnings.extend(complaints.into_iter().map(|complaint| Warning::new(path.display().to_string(), complaint)));
     if written.is_none() {
         print_warnings(warnings);
