@@ -54,7 +54,7 @@ pub fn known(recording: &Recording, balance: &Balance) -> Nanos {
     Nanos((recording.duration_ns as f64 * balance.coverage).round() as i64)
 }
 
-/// The monitor's own energy and how far from a meter it stands; `None` when no share tells it.
+/// The monitor's own energy and how it was obtained; `None` when no share has it.
 pub fn own(recording: &Recording) -> Option<(Joules, Vec<Kind>)> {
     let own = recording.balance.iter().filter_map(|balance| Some((balance.parts?.own, balance.kind)));
     let own: Vec<(Joules, Kind)> = own.filter(|(own, _)| own.0 > 0.0).collect();
@@ -146,7 +146,7 @@ fn monitor(recording: &Recording) -> String {
     });
     let time = recording.own_time_ns.map(|time| format!("{} of processor time", Nanos(time)));
     match [energy, time].into_iter().flatten().collect::<Vec<_>>().join(", ") {
-        told if told.is_empty() => String::new(),
-        told => format!("jouletree itself (counted under others): {told}"),
+        listed if listed.is_empty() => String::new(),
+        listed => format!("jouletree itself (counted under others): {listed}"),
     }
 }

@@ -116,15 +116,15 @@ pub fn of<'a>(recording: &'a Recording, trust: &'a Trust, warnings: &'a [Warning
 pub fn device_rows<'a>(recording: &'a Recording) -> Vec<DeviceRow<'a>> {
     let row = |balance: &'a Balance| {
         let is_known = balance.coverage > 0.0;
-        let told = |joules: Joules| is_known.then_some(joules.0);
+        let if_known = |joules: Joules| is_known.then_some(joules.0);
         let parts = balance.parts.filter(|_| is_known);
         DeviceRow {
             device: &balance.device,
             domain: balance.domain.as_deref(),
             kind: balance.kind,
-            energy_j: told(balance.energy),
-            low_j: told(balance.low),
-            high_j: told(balance.high),
+            energy_j: if_known(balance.energy),
+            low_j: if_known(balance.low),
+            high_j: if_known(balance.high),
             power_w: is_known.then(|| (balance.energy / known(recording, balance)).0),
             ours_j: parts.map(|parts| parts.ours.0),
             others_j: parts.map(|parts| parts.others.0),

@@ -142,11 +142,11 @@ pub fn run_report(run: &RunFolder, footprint: &Footprint, power: Vec<MeteredSeri
     let numbers = Numbers::of(footprint, &spreads, &shown.whole);
     let spread = shown.whole.spread();
     let program = run.read_program()?;
-    let told = ProgramEnergy::new(&program, power);
+    let energies = ProgramEnergy::new(&program, power);
     let mut page = recorded::report(recording);
     page.title("all joules");
     tables::head(&mut page, &numbers);
-    let phases = told.phases();
+    let phases = energies.phases();
     if !phases.is_empty() {
         page.title("by step");
         page.table(program::phase_table(&phases, spread));
@@ -175,7 +175,7 @@ pub fn run_report(run: &RunFolder, footprint: &Footprint, power: Vec<MeteredSeri
         page.title("by stage");
         page.table(program::stage_table(&stages, spread));
     }
-    let windows = told.windows();
+    let windows = energies.windows();
     if !windows.is_empty() {
         page.title("by window");
         page.table(program::window_table(&windows, spread));
@@ -192,15 +192,15 @@ fn spreads(run: &RunFolder) -> Spreads {
 /// One view of a run as text.
 fn run_view(run: &RunFolder, footprint: &Footprint, by: By, arguments: &ViewArgs) -> Result<String> {
     let program = run.read_program()?;
-    let told = || Ok::<_, anyhow::Error>(ProgramEnergy::new(&program, run.read_power()?));
+    let energies = || Ok::<_, anyhow::Error>(ProgramEnergy::new(&program, run.read_power()?));
     let spread = Whole::of(footprint, &spreads(run)).spread();
     match (by, arguments.format) {
-        (By::Window, Format::Json) => json::written(&told()?.windows()),
-        (By::Window, Format::Csv) => tables::csv(&told()?.windows()),
-        (By::Window, format) => Ok(written(program::window_table(&told()?.windows(), spread), format)),
-        (By::Phase, Format::Json) => json::written(&told()?.phases()),
-        (By::Phase, Format::Csv) => tables::csv(&told()?.phases()),
-        (By::Phase, format) => Ok(written(program::phase_table(&told()?.phases(), spread), format)),
+        (By::Window, Format::Json) => json::written(&energies()?.windows()),
+        (By::Window, Format::Csv) => tables::csv(&energies()?.windows()),
+        (By::Window, format) => Ok(written(program::window_table(&energies()?.windows(), spread), format)),
+        (By::Phase, Format::Json) => json::written(&energies()?.phases()),
+        (By::Phase, Format::Csv) => tables::csv(&energies()?.phases()),
+        (By::Phase, format) => Ok(written(program::phase_table(&energies()?.phases(), spread), format)),
         _ => {
             let spreads = spreads(run);
             let mut shown = Shown::of(footprint, &spreads, run.manifest().recording.as_ref());
@@ -286,7 +286,7 @@ fn page(shown: &Shown<'_>, tef: &Tef, by: By, view: &ViewArgs) -> Result<Page> {
                     page.words("energy of the step's operations; numbers are per process");
                 }
             }
-            None => page.words("the trace does not tell steps"),
+            None => page.words("the trace has no steps"),
         },
         By::Part => match parts(footprint).as_slice() {
             [] => bail!(nothing_told()),
@@ -344,7 +344,7 @@ fn chosen(footprint: &Footprint, view: &ViewArgs) -> (Tef, Vec<TensorEdge>) {
 
 fn ranked<'a>(tef: &'a Tef, view: &ViewArgs, floor: &PowerFloor) -> Vec<&'a TefEntry> {
     let all: Vec<&TefEntry> = if view.by_power { floor.ranked(tef) } else { tef.entries().iter().collect() };
-    // A program wants all of them unless it says otherwise; nobody reads a table of thousands.
+    // A program wants all of them unless it says otherwise; a person needs no table of thousands.
     let unasked = if matches!(view.format, Format::Table | Format::Markdown) { TABLE_ROWS } else { usize::MAX };
     all.into_iter().take(view.top.unwrap_or(unasked)).collect()
 }

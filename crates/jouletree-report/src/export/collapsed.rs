@@ -13,7 +13,7 @@ use super::stacks::{by_device, is_told_by_others};
 pub(super) fn write(footprint: &Footprint, output: &mut dyn Write) -> Result<(), ExportError> {
     let mut devices = by_device(footprint);
     devices.retain(|device| device.balance.total.is_some() && !is_told_by_others(device.balance, footprint));
-    // One device needs no name; several are told apart by the outermost frame.
+    // One device needs no name; the outermost frame distinguishes several.
     let is_named = devices.len() > 1;
     let mut is_empty = true;
     for device in &devices {

@@ -3,7 +3,7 @@
 //!
 //! A sample lasts until the next, so that the stack chart shows what ran when; its weight is the energy of its stretch, so
 //! that the call tree and the flame graph show where the joules went. Weights are 32-bit integers: the unit is chosen by
-//! the energy of the run, and the profile's name tells it.
+//! the energy of the run, and the profile's name shows it.
 
 use std::io::Write;
 
@@ -248,7 +248,7 @@ impl ChargeVisitor for Samples<'_> {
         let Some(thread) = self.rows.get(row).map(|row| row.thread) else { return Ok(()) };
         let stack = self.stack(row, thread, event.op);
         let Some(state) = self.rows.get_mut(row) else { return Ok(()) };
-        // The time that a processor was busy is told by the sample behind it.
+        // The time that a processor was busy is in the sample behind it.
         let mut busy = state.until.map_or(Nanos(0), TimeRange::duration);
         if let Some(last) = state.until.filter(|last| last.end < stretch.start) {
             self.profile.add_sample(thread, timestamp(last.end, self.origin), None, cpu(busy), 0);

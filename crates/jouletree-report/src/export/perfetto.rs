@@ -56,7 +56,7 @@ struct EventWriter<'a> {
     output: &'a mut dyn Write,
     /// What is on its way to the output.
     text: Vec<u8>,
-    /// What stands before the next event: nothing before the first.
+    /// What is written before the next event: nothing before the first.
     separator: &'static [u8],
     origin: Nanos,
     /// How an event of each lane begins.
@@ -244,7 +244,7 @@ impl EventWriter<'_> {
             self.text.extend_from_slice(b",\"step\":");
             serde_json::to_writer(&mut self.text, &step)?;
         }
-        // Of an event whose power nobody knows there is nothing to say.
+        // The power of this event is unknown.
         if charge.is_known {
             self.text.extend_from_slice(b",\"joules\":");
             serde_json::to_writer(&mut self.text, &charge.energy)?;

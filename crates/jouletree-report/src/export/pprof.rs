@@ -173,15 +173,15 @@ impl Builder {
     }
 
     fn sample(&mut self, frames: &[String], value: [i64; 3], labels: &[(&str, &str)]) {
-        // A function stands at one place only, so that both have the same number, which is not zero.
+        // A function has one place only, so that both have the same number, which is not zero.
         let place = |frame: &String| {
             let name = self.text(frame);
             self.functions.insert_full(name).0 as u64 + 1
         };
         // The innermost comes first.
         let location_id = frames.iter().rev().map(place).collect();
-        let told = labels.iter().filter(|(_, value)| !value.is_empty());
-        let label = told.map(|(key, value)| Label { key: self.text(key), str: self.text(value) }).collect();
+        let filled = labels.iter().filter(|(_, value)| !value.is_empty());
+        let label = filled.map(|(key, value)| Label { key: self.text(key), str: self.text(value) }).collect();
         self.samples.push(Sample { location_id, value: value.to_vec(), label });
     }
 

@@ -77,7 +77,7 @@ pub(super) fn unattributed(balance: &DeviceEnergy) -> impl Iterator<Item = Stack
     })
 }
 
-/// Whether the energy of a device is told by that of others in the same footprint, so that it must not be added to it.
+/// Whether other devices of the same footprint include the energy of a device, so that it must not be added to them.
 pub(super) fn is_told_by_others(balance: &DeviceEnergy, footprint: &Footprint) -> bool {
     footprint.devices.iter().any(|other| other.total.is_some() && balance.device.holds(&other.device))
 }

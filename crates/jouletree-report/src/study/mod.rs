@@ -1,6 +1,6 @@
 //! A study: what there is to see in one run, or in several runs of the same program.
 //!
-//! Of several runs, energies are means, and the standard deviation over the runs stands beside them. Power over time, steps
+//! Of several runs, energies are means, with their standard deviation over the runs. Power over time, steps
 //! and windows are those of the first run.
 
 mod likeness;
@@ -33,7 +33,7 @@ pub use totals::{DeviceTotal, StageTotal};
 
 use spread::{Spread, mean};
 
-/// How many of the largest operations are told.
+/// How many of the largest operations are listed.
 const TOP: usize = 10;
 
 /// What there is to see.
@@ -47,7 +47,7 @@ pub struct Study {
     pub title: String,
     /// How many runs there are.
     pub runs: usize,
-    /// What each device used; machines, whose plug the others share, are told too, and are in no sum.
+    /// What each device used; machines, whose plug the others share, are listed, too, and are in no sum.
     pub devices: Vec<DeviceTotal>,
     /// Every operation.
     pub tef: Tef,
@@ -208,7 +208,7 @@ impl Study {
         let floor = PowerFloor::of(&first.power);
         let (top_energy, top_power) = spread::tops(&folded, TOP, &floor);
         let program: &Program = &trace.program;
-        let told = ProgramEnergy::new(program, first.power.to_vec());
+        let energies = ProgramEnergy::new(program, first.power.to_vec());
         let wholes: Vec<Whole> = known.iter().map(Known::whole).collect();
         let trusts: Vec<Trust> = known
             .iter()
@@ -224,8 +224,8 @@ impl Study {
             top_energy,
             top_power,
             stages: totals::stages(&wholes),
-            phases: told.phases(),
-            windows: told.windows(),
+            phases: energies.phases(),
+            windows: energies.windows(),
             parts: parts(&first.footprint),
             power: PowerView::of(&first.power, trace),
             provenance: known.iter().map(|run| Provenance::of(run.folder)).collect(),
@@ -287,6 +287,6 @@ fn all_warnings(known: &[Known<'_>]) -> Vec<Warning> {
 
 /// The data flow of a model that ran several times.
 fn flow<'a>(models: impl Iterator<Item = &'a ModelTree>) -> Vec<TensorEdge> {
-    // Runs of one program have one model; the one of which most is known tells it.
+    // Runs of one program have one model; it is taken from the run of which most is known.
     models.max_by_key(|model| model.edges().len()).map(tensor_edges).unwrap_or_default()
 }

@@ -33,7 +33,7 @@ pub struct PowerTrack {
     pub device: Device,
     /// Whether it is what the program used of the device, and not all of it.
     pub is_ours: bool,
-    /// How far from a meter it stands.
+    /// How it was obtained: measured, derived or estimated.
     pub kind: Kind,
     /// How long a piece is.
     pub piece: Nanos,
@@ -59,7 +59,7 @@ pub struct StepView {
     pub moments: Vec<Moment>,
     /// The paths of what ran.
     pub paths: Vec<Box<str>>,
-    /// How many short moments are not told.
+    /// How many short moments are left out.
     pub left_out: usize,
 }
 
@@ -238,7 +238,7 @@ fn steps(trace: &Trace) -> Option<(String, Vec<TimeRange>, TimeRange)> {
             if stages_of_steps.len() > 1 && !stage.is_empty() { format!("{name}, {stage}") } else { name.clone() };
         return Some((name, all, shown));
     }
-    // Without a program, the trace may tell steps.
+    // Without a program, the trace may have steps.
     let mut extents: HashMap<Step, TimeRange> = HashMap::new();
     for event in trace.lanes.iter().flat_map(|lane| lane.events()) {
         let range = TimeRange { start: event.start, end: event.end };

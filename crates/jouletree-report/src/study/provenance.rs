@@ -40,8 +40,8 @@ impl Provenance {
             frameworks.extend(process.frameworks.iter().map(|(name, version)| (name.as_str(), version.as_str())));
         }
         if !frameworks.is_empty() {
-            let told: Vec<String> = frameworks.iter().map(|(name, version)| format!("{name} {version}")).collect();
-            facts.push(("frameworks", told.join(", ")));
+            let used: Vec<String> = frameworks.iter().map(|(name, version)| format!("{name} {version}")).collect();
+            facts.push(("frameworks", used.join(", ")));
         }
         if let Some(accounting) = &manifest.accounting {
             if accounting.origin == Origin::Accounted {
