@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 use jouletree_model::{Device, DeviceClass, GramsPerKwh, Joules, Kind as Provenance, Nanos, Watts};
 use jouletree_series::ongoing::DeviceTotal;
 use jouletree_series::share::Split;
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value;
 use proptest::prelude::*;
+use prost::Message;
 
 use super::*;
 
@@ -146,9 +148,11 @@ fn aliases_are_in_the_units_of_codecarbon() {
 }
 
 #[test]
-fn messages_tell_the_same_with_their_units_and_times() {
+fn messages_have_the_same_with_their_units_and_times() {
     let sender = otlp::Sender { host: "node7".into(), instance: "1".into() };
-    let request = otlp::request(&snapshot(), &sender);
+    let sent = otlp::request(&snapshot(), &sender).encode_to_vec();
+    let request = ExportMetricsServiceRequest::decode(sent.as_slice()).unwrap();
+    assert_eq!(request.encode_to_vec(), sent, "OpenTelemetry's own messages are the same bytes");
     let resource = &request.resource_metrics[0];
     let attributes = format!("{:?}", resource.resource);
     assert!(attributes.contains("service.name") && attributes.contains("node7"), "{attributes}");

@@ -1,17 +1,12 @@
 //! Metrics as OpenTelemetry's messages.
 
-use jouletree_host::Now;
-use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
-use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue, any_value};
-use opentelemetry_proto::tonic::metrics::v1::metric::Data;
-use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value;
-use opentelemetry_proto::tonic::metrics::v1::{
-    AggregationTemporality, Gauge, Metric, NumberDataPoint, ResourceMetrics, ScopeMetrics, Sum,
+use super::wire::{
+    AggregationTemporality, AnyValue, ExportMetricsServiceRequest, Gauge, InstrumentationScope, KeyValue, Metric,
+    NumberDataPoint, Resource, ResourceMetrics, ScopeMetrics, Sum,
 };
-use opentelemetry_proto::tonic::resource::v1::Resource;
-
 use crate::family::{Family, Kind, PREFIX, families};
 use crate::snapshot::Snapshot;
+use jouletree_host::Now;
 
 /// Who sends metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,19 +37,13 @@ pub fn request(snapshot: &Snapshot, sender: &Sender) -> ExportMetricsServiceRequ
     ];
     // What an info says is among the attributes of the resource.
     let shown = families(snapshot, None).into_iter().filter(|family| family.kind != Kind::Info);
-    let scope =
-        InstrumentationScope { name: PREFIX.to_owned(), version: version.to_owned(), ..Default::default() };
-    let metrics = ScopeMetrics {
-        scope: Some(scope),
-        metrics: shown.map(|family| metric(&family, snapshot)).collect(),
-        ..Default::default()
-    };
-    let resource = Resource { attributes, ..Default::default() };
+    let scope = InstrumentationScope { name: PREFIX.to_owned(), version: version.to_owned() };
+    let metrics =
+        ScopeMetrics { scope: Some(scope), metrics: shown.map(|family| metric(&family, snapshot)).collect() };
     ExportMetricsServiceRequest {
         resource_metrics: vec![ResourceMetrics {
-            resource: Some(resource),
+            resource: Some(Resource { attributes }),
             scope_metrics: vec![metrics],
-            ..Default::default()
         }],
     }
 }
@@ -65,28 +54,25 @@ fn metric(family: &Family, snapshot: &Snapshot) -> Metric {
         start_time_unix_nano: snapshot.began.0.unsigned_abs(),
         // A clock that was set back must not make an interval that ends before it begins.
         time_unix_nano: snapshot.at.max(snapshot.began).0.unsigned_abs(),
-        value: Some(Value::AsDouble(point.value)),
-        ..Default::default()
+        as_double: Some(point.value),
     };
     let data_points = family.points.iter().map(point).collect();
-    let data = match family.kind {
-        Kind::Counter => Data::Sum(Sum {
-            data_points,
-            aggregation_temporality: AggregationTemporality::Cumulative.into(),
-            is_monotonic: true,
-        }),
-        Kind::Gauge | Kind::Info => Data::Gauge(Gauge { data_points }),
+    let (gauge, sum) = match family.kind {
+        Kind::Counter => {
+            let aggregation_temporality = AggregationTemporality::Cumulative.into();
+            (None, Some(Sum { data_points, aggregation_temporality, is_monotonic: true }))
+        }
+        Kind::Gauge | Kind::Info => (Some(Gauge { data_points }), None),
     };
     Metric {
         name: format!("{}.{}", family.prefix, family.name),
         description: family.help.to_owned(),
         unit: family.unit.map_or("1", |unit| unit.symbol()).to_owned(),
-        data: Some(data),
-        ..Default::default()
+        gauge,
+        sum,
     }
 }
 
 fn attribute(key: &str, value: &str) -> KeyValue {
-    let value = AnyValue { value: Some(any_value::Value::StringValue(value.to_owned())) };
-    KeyValue { key: key.to_owned(), value: Some(value), ..Default::default() }
+    KeyValue { key: key.to_owned(), value: Some(AnyValue { string_value: Some(value.to_owned()) }) }
 }

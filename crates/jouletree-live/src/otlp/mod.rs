@@ -3,6 +3,7 @@
 mod message;
 mod push;
 mod target;
+mod wire;
 
 pub use message::{Sender, request};
 pub use push::{PushSettings, Pusher};
