@@ -41,6 +41,46 @@ def bert_base(folder: pathlib.Path, steps: int, seed: int = 0) -> pathlib.Path:
     return run
 
 
+# A program that needs no framework: it reports stages, steps and what ran in them.
+STAGED = """
+import time
+from jouletree import _session
+session = _session.current()
+def work(seconds):
+    until = time.time() + seconds
+    while time.time() < until:
+        sum(range(1000))
+work(0.1)
+for number in range(1, 9):
+    if number in (1, 5):
+        session.stage("pre-training" if number == 1 else "fine-tuning")
+    step = session.next_step()
+    begin = time.time_ns()
+    for layer in range(2):
+        start = time.time_ns()
+        work(0.03)
+        session.ran_module(f"net/encoder/layer_{layer}", start, time.time_ns(), 1, "Linear", "forward")
+    start = time.time_ns()
+    work(0.01)
+    session.ran_module("net/pooler", start, time.time_ns(), 1, "Tanh", "forward")
+    work(0.02)
+    start = time.time_ns()
+    work(0.03)
+    session.ran_module("net/encoder/layer_0", start, time.time_ns(), 1, "Linear", "backward")
+    session.ran_step(step, begin, time.time_ns(), "train", session.plan.wants(step), 4)
+    work(0.01)
+"""
+
+
+def staged(folder: pathlib.Path) -> pathlib.Path:
+    """A program with two stages and eight steps, of which six were recorded."""
+    script, run = folder / "program.py", folder / "run"
+    script.write_text(STAGED)
+    words = ["run", "-q", "--no-daemon", "--level", "module", "--steps", "2..7", "-o", run, "--", sys.executable, script]
+    jouletree(*words)
+    return run
+
+
 def gpus(folder: pathlib.Path) -> pathlib.Path:
     """The sample's two ranks on two GPUs."""
     run = folder / "run"

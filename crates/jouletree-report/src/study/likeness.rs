@@ -18,7 +18,7 @@ const LONGEST: usize = 60;
 pub struct Difference {
     /// What it is.
     pub what: What,
-    /// It in each run that tells it, and the run.
+    /// Its value in each run that has one, and the run.
     pub values: Vec<(String, String)>,
 }
 
@@ -76,9 +76,9 @@ pub struct Compared<'a> {
     pub program: Program,
 }
 
-/// What differs between runs; what a run does not tell differs from nothing.
+/// What differs between runs; what is unknown of a run differs from nothing.
 pub fn differences(runs: &[Compared<'_>]) -> Vec<Difference> {
-    let told = |what: What, of: &dyn Fn(&Compared<'_>) -> Option<String>| -> Option<Difference> {
+    let compared = |what: What, of: &dyn Fn(&Compared<'_>) -> Option<String>| -> Option<Difference> {
         let known =
             runs.iter().filter_map(|run| Some((name_of(run.folder), of(run).filter(|value| !value.is_empty())?)));
         let mut values: Vec<(String, String)> = Vec::new();
@@ -90,13 +90,13 @@ pub fn differences(runs: &[Compared<'_>]) -> Vec<Difference> {
         (values.len() > 1).then_some(Difference { what, values })
     };
     let of_manifest =
-        |what: What, of: fn(&Manifest) -> Option<String>| told(what, &|run| of(run.folder.manifest()));
+        |what: What, of: fn(&Manifest) -> Option<String>| compared(what, &|run| of(run.folder.manifest()));
     let found = [
         of_manifest(What::Program, program),
         of_manifest(What::Frameworks, frameworks),
         of_manifest(What::Machine, machine),
-        told(What::Meters, &|run| Some(meters(run.footprint))),
-        told(What::BatchSize, &|run| Some(batch_sizes(&run.program))),
+        compared(What::Meters, &|run| Some(meters(run.footprint))),
+        compared(What::BatchSize, &|run| Some(batch_sizes(&run.program))),
         other_model(runs),
     ];
     found.into_iter().flatten().collect()
