@@ -156,8 +156,8 @@ def test_back_and_forward_follow_the_choices(reports: Reports, look_at: Opener) 
     page.wait_inside("bert/encoder")
     assert page.address() == "#layer=bert/encoder&show=flow"
     # A link that is followed on the open page, too.
-    page.page.evaluate("() => { location.hash = '#layer=bert/pooler&show=flow'; }")
-    page.wait_inside("bert/pooler")
+    page.page.evaluate("() => { location.hash = '#layer=bert/embeddings&show=flow'; }")
+    page.wait_inside("bert/embeddings")
 
 
 def test_an_address_of_another_run_says_what_is_missing(staged: ReportPage, reports: Reports, look_at: Opener) -> None:

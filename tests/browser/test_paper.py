@@ -14,7 +14,8 @@ PAPERS = {"A4": (210, 297), "Letter": (215.9, 279.4)}
 # Everything that reaches beyond the right edge, or is cut by what it is in.
 CLIPPED = """width => [...document.querySelectorAll('main *')].filter(one => {
     const at = one.getBoundingClientRect();
-    if (!at.width || !at.height || one.closest('[hidden], .unseen, defs, clipPath, .cursor, h2')) return false;
+    if (!at.width || !at.height || getComputedStyle(one).visibility === 'hidden') return false;
+    if (one.closest('[hidden], .unseen, defs, clipPath, .cursor, h2')) return false;
     if (one.closest('svg') && one.closest('.charts') && !one.matches('svg, text')) return false;
     return at.right > width + 1 || at.left < -1;
 }).map(one => `${one.tagName} ${one.getAttribute('class')} ${one.textContent.slice(0, 40)}`)"""

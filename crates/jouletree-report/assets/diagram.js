@@ -91,6 +91,7 @@ function drawLayer(node, enter) {
     // Of a part of the run only those boxes that used something in it, or that its data flows through.
     if (!(part.energy > 0) && !shown.isAll && !reached.has(number)) return;
     const portion = share(part.energy, whole);
+    const [name, says] = [shortened(part.name, 22), `${percent(portion)} · ${joules(part.energy)}`];
     const lines = () => (part.node === null ? [part.name, joules(part.energy), percent(portion)] : described(part.node, shown));
     const goIn = () => (place === OTHERS ? listOthers(node) : part.node !== null && enter(part.node));
     picture.append(drawn("g", {
@@ -98,7 +99,7 @@ function drawLayer(node, enter) {
       "data-composite": String(part.composite), "data-own": place === OWN ? "true" : null, "data-others": place === OTHERS ? "true" : null,
       class: `box ${part.composite ? "layer" : "tensor"}${part.inside ? " inside" : ""}${part.node === state.layer ? " here" : ""}${part.energy > 0 ? "" : " unused"}`,
       transform: `translate(${x - width / 2} ${y - height / 2})`, style: { "--share": heat(portion) },
-      tabindex: 0, role: "button", "aria-label": `${part.name}, ${joules(part.energy)}, ${percent(portion)}`,
+      tabindex: 0, role: "button", "aria-label": name === part.name ? null : `${part.name} ${says}`,
       onclick: goIn,
       onkeydown: (event) => {
         if (event.key !== "Enter" && event.key !== " ") return;
@@ -108,8 +109,8 @@ function drawLayer(node, enter) {
       ...tooltip.on(lines),
     },
     drawn("rect", { width, height, rx: part.composite ? 14 : 0 }),
-    drawn("text", { class: "name", x: width / 2, y: 23 }, shortened(part.name, 22)),
-    drawn("text", { class: "figure", x: width / 2, y: 43 }, `${percent(portion)} · ${joules(part.energy)}`)));
+    drawn("text", { class: "name", x: width / 2, y: 23 }, name), " ",
+    drawn("text", { class: "figure", x: width / 2, y: 43 }, says)));
   });
   return picture;
 }

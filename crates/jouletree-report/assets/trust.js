@@ -9,7 +9,8 @@ function trustStrip() {
     const found = trust.caveats.filter((caveat) => about.includes(caveat.about)).map((caveat) => caveat.verdict);
     return found.includes("unfit") ? "unfit" : found.length ? "with_caveats" : "fit";
   };
-  const whole = (share) => (share > 0 && share < 0.0095 ? percent(share) : `${Math.round(100 * share)}\u00a0%`);
+  // As many digits as the verdict has.
+  const whole = (share) => ((share > 0 && share < 0.0095) || (share > 0.99 && share < 0.9995) ? percent(share) : `${Math.round(100 * share)}\u00a0%`);
   // What is estimated is as far off as its interval says: both are one thing.
   const interval = trust.low_j === null ? "with_caveats" : worst(trust.kind === "estimated" ? ["kind", "interval"] : ["interval"]);
   const isUnknown = trust.coverage === null && trust.kind !== "predicted";
@@ -29,7 +30,7 @@ function trustStrip() {
   const item = ([name, text, verdict]) => element("li", { class: `sign ${verdict}`, "data-verdict": verdict },
     element("span", { class: "mark", "aria-hidden": "true" }, SIGNS[verdict]), element("span", { class: "label" }, name),
     element("span", { class: "text" }, text, element("span", { class: "unseen" }, ` (${SIGN_WORDS[verdict]})`)));
-  const [verdict, ...why] = data.judgement.split(": ");
+  const [verdict, ...why] = unbroken(data.judgement).split(": ");
   return element("div", { id: "trust" },
     element("ul", { "aria-label": "How far this can be trusted" }, ...shown.map(item)),
     element("p", { class: `verdict ${trust.verdict}`, "data-verdict": trust.verdict }, element("strong", {}, `${SIGNS[trust.verdict]} ${capital(verdict)}`), why.length ? `: ${why.join(": ")}` : "", "."));

@@ -13,6 +13,9 @@ function withUnit(value, unit) {
   return `${scaled.toFixed(Math.min(digits, 3))}\u00a0${prefix}${unit}`;
 }
 
+/** A sentence whose numbers stay with their units. */
+const unbroken = (text) => text.replaceAll(/(\d) (%|[GMkmµn]?[JW]\b)/g, "$1\u00a0$2");
+
 const joules = (value) => withUnit(value, "J");
 const watts = (value) => withUnit(value, "W");
 const kilowattHours = (value) => withUnit(value / 3600, "Wh");
