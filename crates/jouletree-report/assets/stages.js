@@ -25,7 +25,7 @@ function stageBars() {
   const longest = Math.max(...data.stages.map((stage) => sum(stage) + (stage.sd ?? 0)));
   const part = (value) => `${((100 * value) / longest).toFixed(2)}%`;
   const piece = (stage, name, energy, colour, sd) => element("span", {
-    class: `bar ${colour}`, style: { width: part(energy) },
+    class: `bar ${colour}`, "data-part": colour, style: { width: part(energy) },
     ...tooltip.on(() => [`${stageTitle(stage.name)}, ${name}`, joules(energy), `${percent(energy / sum(stage))} of the stage`,
       sd === null || sd === undefined ? null : `± ${joules(sd)} over ${data.runs} runs`].filter(Boolean)),
   });
@@ -44,7 +44,12 @@ function stageBars() {
       element("span", { class: "share" }, percent(ofRun(sum(stage)))));
   };
   const rows = data.stages.map(row);
-  follow(["stage"], () => rows.forEach((made, at) => {
+  // What is outside of recorded steps holds all parts that are neither a pass nor between operations.
+  const isOff = (colour) => (state.part
+    ? (state.part === "between_operations") !== (colour === "between_operations") || PASSES.includes(colour)
+    : state.pass !== ALL && colour !== state.pass);
+  follow(FILTERS, () => rows.forEach((made, at) => {
+    made.querySelectorAll("[data-part]").forEach((piece) => piece.classList.toggle("faded", isOff(piece.dataset.part)));
     made.classList.toggle("off", Boolean(state.stage) && state.stage !== data.stages[at].name);
     made.querySelector("button")?.setAttribute("aria-pressed", String(state.stage === data.stages[at].name));
   }));

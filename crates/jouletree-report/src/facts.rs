@@ -79,11 +79,17 @@ pub fn facts(study: &Study) -> Vec<Fact> {
 pub fn answer(study: &Study) -> Vec<String> {
     let mut sentences: Vec<String> = segments(&study.whole).into_iter().collect();
     let facts = facts(study);
-    let named = facts.iter().filter(|fact| matches!(fact.of, FactOf::Type | FactOf::Layer));
-    let used = named.filter_map(|fact| Some(format!("{} used {}", fact.name, percent(fact.operations_share?))));
-    let used: Vec<String> = used.collect();
-    if !used.is_empty() {
-        sentences.push(format!("Of the energy of operations, {}.", used.join(", ")));
+    let of_operations = |fact: &Fact| {
+        let part = percent(fact.operations_share?);
+        match fact.of {
+            FactOf::Type => Some(format!("{part} is {}", fact.name)),
+            FactOf::Layer => Some(format!("{part} is in {}", fact.name)),
+            FactOf::Stage | FactOf::Pass => None,
+        }
+    };
+    let named: Vec<String> = facts.iter().filter_map(of_operations).collect();
+    if !named.is_empty() {
+        sentences.push(format!("Of the energy of operations, {}.", named.join(" and ")));
     }
     sentences
 }

@@ -42,7 +42,8 @@ impl Provenance {
             frameworks.extend(process.frameworks.iter().map(|(name, version)| (name.as_str(), version.as_str())));
         }
         if !frameworks.is_empty() {
-            let named: Vec<String> = frameworks.iter().map(|(name, version)| format!("{name} {version}")).collect();
+            let named: Vec<String> =
+                frameworks.iter().map(|(name, version)| format!("{name} {version}")).collect();
             facts.push(("frameworks", named.join(", ")));
         }
         if let Some(accounting) = &manifest.accounting {
