@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import pathlib
+import random
 import shutil
 import subprocess
 import sys
@@ -106,6 +107,27 @@ def of_events(
         + "".join(f"{at},{devices[0]},{watts}\n" for at in range(START_NS - MILLISECOND, end + 1, MILLISECOND))
     )
     jouletree("account", trace, "--power", power, "-o", run)
+    return run
+
+
+def of_known_powers(folder: pathlib.Path) -> pathlib.Path:
+    """Operations in random mixes whose powers can be estimated from readings: their energies have standard errors."""
+    known = {"net/a/MatMul": 100.0, "net/b/Add": 30.0, "net/b/Mul": 55.0}
+    chance, at, events = random.Random(1), START_NS, []
+    while at < START_NS + 4_000 * MILLISECOND:
+        end = at + chance.randint(1, 9) * MILLISECOND
+        events.append((at, end, chance.choice(list(known))))
+        at = end
+    trace, power, run = folder / "trace.csv", folder / "power.csv", folder / "run"
+    rows = "".join(f"{start},{end},cpu:0,0,{op}\n" for start, end, op in events)
+    trace.write_text("start_ns,end_ns,device,lane,op\n" + rows)
+    readings, period = ["epoch_ns,device,watts\n"], 10 * MILLISECOND
+    for start in range(START_NS, at, period):
+        inside = [(min(end, start + period) - max(begin, start), op) for begin, end, op in events]
+        watts = sum(known[op] * length for length, op in inside if length > 0) / period
+        readings.append(f"{start},cpu:0,{watts * chance.gauss(1, 0.01)}\n")
+    power.write_text("".join(readings))
+    jouletree("account", trace, "--power", power, "--attribution", "regressed", "-o", run)
     return run
 
 

@@ -1,4 +1,4 @@
-"""The answer first, and what filters all below it: the bar of all joules, stages, passes, search; addresses that lead back."""
+"""The answer first, and what filters all below it: the bar of all joules, stages, passes, search; and addresses of it."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import statistics
 import pytest
 import runs
 from conftest import Opener, Reports
-from tool import layers_of
+from tool import layers_of, operations_of
 
 
 def test_names_are_text_whatever_they_hold(reports: Reports, look_at: Opener) -> None:
@@ -107,6 +107,21 @@ def test_repeated_runs_have_whiskers(reports: Reports, look_at: Opener) -> None:
     assert max(deviations) > 0
     energies = [layers_of(run)["bert"]["energy_j"] for run in repeated]
     assert page.boxes()["bert"].joules == pytest.approx(statistics.mean(energies), rel=1e-9)
+
+
+def test_estimated_powers_have_standard_errors(reports: Reports, look_at: Opener) -> None:
+    run = reports.run("known-powers", runs.of_known_powers)
+    page = look_at(reports.of(run)).open("#layer=net/b")
+    errors = {row["label"]: row["standard_error_j"] for row in operations_of(run)}
+    bars = page.page.eval_on_selector_all(
+        "#top div:first-child > ol li", "all => all.map(bar => [bar.dataset.label, Number(bar.dataset.sd)])"
+    )
+    assert dict(bars) == errors
+    # That of a layer is not the sum of its parts'.
+    error = layers_of(run)["net/b"]["standard_error_j"]
+    assert error < errors["net/b/Add"] + errors["net/b/Mul"]
+    assert f"± {1000 * error:.3g}" in page.page.locator("#detail .lead").inner_text()
+    assert page.page.locator("#operations th", has_text="± own").is_visible()
 
 
 def test_a_prediction(reports: Reports, look_at: Opener) -> None:
