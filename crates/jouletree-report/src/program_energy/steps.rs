@@ -43,6 +43,9 @@ pub struct StepSum {
     pub seconds: f64,
 }
 
+/// The number, phase and function of a step, and whether it was recorded.
+type Taken<'a> = (Step, &'a str, &'a str, bool);
+
 /// The steps of one row, and those of them that are warm-up.
 struct Group<'a> {
     stage: Box<str>,
@@ -58,7 +61,7 @@ impl ProgramEnergy<'_> {
         let Some(timeline) = Timeline::of(self.program, None) else { return Vec::new() };
         let mut groups = self.groups();
         // The steps with a number, phase and function: ranks take the same ones.
-        let mut places: HashMap<(Step, &str, &str, bool), Vec<(usize, TimeRange)>> = HashMap::new();
+        let mut places: HashMap<Taken<'_>, Vec<(usize, TimeRange)>> = HashMap::new();
         for (number, group) in groups.iter().enumerate() {
             for span in &group.spans {
                 let key = (span.step, &*span.name, &*span.function, span.is_recorded);
