@@ -14,7 +14,7 @@ pytest.register_assert_rewrite("report_page", "tool")
 
 import runs  # noqa: E402
 from playwright.sync_api import Browser, sync_playwright  # noqa: E402
-from report_page import ReportPage  # noqa: E402
+from report_page import TREE, ReportPage  # noqa: E402
 from tool import ROOT, jouletree  # noqa: E402
 
 UNAVAILABLE = 69
@@ -33,6 +33,18 @@ def chromium(request: pytest.FixtureRequest) -> str:
         pytest.skip(told)
     assert ended.returncode == 0, told
     return told
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The script of axe-core; without it, tests are skipped for the reason that is printed."""
+    words = [sys.executable, ROOT / "tools" / "axe.py"]
+    ended = subprocess.run(words, stdout=subprocess.PIPE, text=True)
+    told = ended.stdout.strip()
+    if ended.returncode == UNAVAILABLE:
+        pytest.skip(told)
+    assert ended.returncode == 0, told
+    return pathlib.Path(told).read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="session")
@@ -96,6 +108,10 @@ class Reports:
         """Sixteen steps of BERT-base."""
         return self.run("big", lambda folder: runs.bert_base(folder, steps=16))
 
+    def staged(self) -> pathlib.Path:
+        """A program with two stages, and steps of which not all were recorded."""
+        return self.run("staged", runs.staged)
+
 
 @pytest.fixture(scope="session")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> Reports:
@@ -106,3 +122,9 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Reports:
 def bert(reports: Reports, look_at: Opener) -> ReportPage:
     """The open report of two steps of BERT-base."""
     return look_at(reports.of(reports.bert())).open()
+
+
+@pytest.fixture
+def staged(reports: Reports, look_at: Opener) -> ReportPage:
+    """The open report of a program with stages and steps."""
+    return look_at(reports.of(reports.staged())).open(TREE)

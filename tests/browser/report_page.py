@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 from playwright.sync_api import Locator, Page
 
-SECTIONS = ("headline", "diagram", "icicle", "top", "power", "stages", "operations", "provenance")
+SECTIONS = ("headline", "try", "stages", "layers", "kinds", "top", "timeline", "operations", "provenance")
 PASSES = ("both", "forward", "backward", "optimizer")
-CONTROLS = ("#diagram [data-pass]", "#icicle-search", "#operations-filter", "#operations-copy")
+CONTROLS = ("#filter [data-pass]", "#find", "#tab-tree", "#operations-copy")
+# The layers as a diagram of their data flow, and as a tree.
+FLOW, TREE = "#show=flow", ""
 # How the icicle marks what its search has found.
 FOUND = "#icicle .slice.match"
 
@@ -70,9 +72,9 @@ class ReportPage:
         self.troubles.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 
-    def open(self, timeout_s: float = 30) -> ReportPage:
-        """Opens the file and waits until the page says that it has drawn."""
-        self.page.goto(self.file.as_uri())
+    def open(self, address: str = FLOW, timeout_s: float = 30) -> ReportPage:
+        """Opens the file at an address and waits until the page says that it has drawn."""
+        self.page.goto(self.file.as_uri() + address)
         self.page.wait_for_function(READY, timeout=timeout_s * 1000)
         return self
 
@@ -90,7 +92,7 @@ class ReportPage:
     def expect_peace(self) -> None:
         """Nothing was complained of, and nothing was asked for but the file itself."""
         assert self.troubles == []
-        assert set(self.requests) <= {self.file.as_uri()}
+        assert {request.split("#")[0] for request in self.requests} <= {self.file.as_uri()}
 
     def sections(self) -> list[str]:
         return self.page.eval_on_selector_all("section[id]", "all => all.map(section => section.id)")
@@ -126,7 +128,7 @@ class ReportPage:
 
     def crumb(self, path: str) -> Locator:
         one = f"[data-path={quoted(path)}]"
-        return self.page.locator(f"#diagram nav.breadcrumb a{one}, #diagram nav.breadcrumb button{one}")
+        return self.page.locator(f"#layers nav.breadcrumb button{one}")
 
     def wait_inside(self, path: str) -> None:
         """Waits until the diagram shows the inside of a layer."""
@@ -137,13 +139,39 @@ class ReportPage:
         self.wait_inside(path)
 
     def choose_pass(self, name: str) -> None:
-        self.page.locator(f"#diagram [data-pass={name}]").click()
+        self.page.locator(f"#filter [data-pass={name}]").click()
         assert self.pressed_pass() == [name]
 
     def pressed_pass(self) -> list[str]:
         return self.page.eval_on_selector_all(
-            '#diagram [data-pass][aria-pressed="true"]', "all => all.map(button => button.dataset.pass)"
+            '#filter [data-pass][aria-pressed="true"]', "all => all.map(button => button.dataset.pass)"
         )
+
+    # The filter and the address -------------------------------------------------------------------------------
+
+    def find(self, text: str) -> None:
+        """Searches for a text, which filters the table and marks layers."""
+        self.page.locator("#find").fill(text)
+
+    def address(self) -> str:
+        """The end of the address, by which a link leads to what is shown."""
+        return self.page.evaluate("() => decodeURIComponent(location.hash)")
+
+    def says(self) -> str:
+        """What the filter says is shown."""
+        return self.page.locator("#filter-says").inner_text()
+
+    def joules(self, selector: str) -> float:
+        """The joules that an element shows, in full."""
+        return float(self.page.locator(selector).first.get_attribute("data-joules"))
+
+    def all_joules(self, selector: str, name: str) -> dict[str, float]:
+        """The joules of elements by one of their attributes, which tells them apart."""
+        found = self.page.eval_on_selector_all(
+            selector, f"all => all.map(one => [one.getAttribute('{name}'), Number(one.dataset.joules)])"
+        )
+        assert len(dict(found)) == len(found), f"two of {selector} have one {name}"
+        return dict(found)
 
     # The keyboard ---------------------------------------------------------------------------------------------
 
@@ -174,6 +202,11 @@ class ReportPage:
             "all => all.map(row => [...row.querySelectorAll('td, th')].map(cell => cell.innerText.trim()))"
             ".filter(row => row.length > 1)",
         )
+
+    def paths(self) -> list[str]:
+        """The paths of the rows that are in the document, in full."""
+        cells = "#operations table tbody tr:not([aria-hidden=true]) th button"
+        return self.page.eval_on_selector_all(cells, "all => all.map(cell => cell.dataset.path)")
 
     def header(self, part: str) -> Locator:
         """The button that sorts by the column whose title holds `part`."""

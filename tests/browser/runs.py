@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import pathlib
+import random
 import shutil
 import subprocess
 import sys
@@ -41,6 +42,46 @@ def bert_base(folder: pathlib.Path, steps: int, seed: int = 0) -> pathlib.Path:
     return run
 
 
+# A program that needs no framework: it reports stages, steps and what ran in them.
+STAGED = """
+import time
+from jouletree import _session
+session = _session.current()
+def work(seconds):
+    until = time.time() + seconds
+    while time.time() < until:
+        sum(range(1000))
+work(0.1)
+for number in range(1, 9):
+    if number in (1, 5):
+        session.stage("pre-training" if number == 1 else "fine-tuning")
+    step = session.next_step()
+    begin = time.time_ns()
+    for layer in range(2):
+        start = time.time_ns()
+        work(0.03)
+        session.ran_module(f"net/encoder/layer_{layer}", start, time.time_ns(), 1, "Linear", "forward")
+    start = time.time_ns()
+    work(0.01)
+    session.ran_module("net/pooler", start, time.time_ns(), 1, "Tanh", "forward")
+    work(0.02)
+    start = time.time_ns()
+    work(0.03)
+    session.ran_module("net/encoder/layer_0", start, time.time_ns(), 1, "Linear", "backward")
+    session.ran_step(step, begin, time.time_ns(), "train", session.plan.wants(step), 4)
+    work(0.01)
+"""
+
+
+def staged(folder: pathlib.Path) -> pathlib.Path:
+    """A program with two stages and eight steps, of which six were recorded."""
+    script, run = folder / "program.py", folder / "run"
+    script.write_text(STAGED)
+    words = ["run", "-q", "--no-daemon", "--level", "module", "--steps", "2..7", "-o", run, "--", sys.executable, script]
+    jouletree(*words)
+    return run
+
+
 def gpus(folder: pathlib.Path) -> pathlib.Path:
     """The sample's two ranks on two GPUs."""
     run = folder / "run"
@@ -66,6 +107,27 @@ def of_events(
         + "".join(f"{at},{devices[0]},{watts}\n" for at in range(START_NS - MILLISECOND, end + 1, MILLISECOND))
     )
     jouletree("account", trace, "--power", power, "-o", run)
+    return run
+
+
+def of_known_powers(folder: pathlib.Path) -> pathlib.Path:
+    """Operations in random mixes whose powers can be estimated from readings: their energies have standard errors."""
+    known = {"net/a/MatMul": 100.0, "net/b/Add": 30.0, "net/b/Mul": 55.0}
+    chance, at, events = random.Random(1), START_NS, []
+    while at < START_NS + 4_000 * MILLISECOND:
+        end = at + chance.randint(1, 9) * MILLISECOND
+        events.append((at, end, chance.choice(list(known))))
+        at = end
+    trace, power, run = folder / "trace.csv", folder / "power.csv", folder / "run"
+    rows = "".join(f"{start},{end},cpu:0,0,{op}\n" for start, end, op in events)
+    trace.write_text("start_ns,end_ns,device,lane,op\n" + rows)
+    readings, period = ["epoch_ns,device,watts\n"], 10 * MILLISECOND
+    for start in range(START_NS, at, period):
+        inside = [(min(end, start + period) - max(begin, start), op) for begin, end, op in events]
+        watts = sum(known[op] * length for length, op in inside if length > 0) / period
+        readings.append(f"{start},cpu:0,{watts * chance.gauss(1, 0.01)}\n")
+    power.write_text("".join(readings))
+    jouletree("account", trace, "--power", power, "--attribution", "regressed", "-o", run)
     return run
 
 

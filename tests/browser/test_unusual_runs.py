@@ -7,7 +7,7 @@ import statistics
 import pytest
 import runs
 from conftest import Opener, Reports
-from tool import layers_of
+from tool import layers_of, operations_of
 
 
 def test_names_are_text_whatever_they_hold(reports: Reports, look_at: Opener) -> None:
@@ -24,11 +24,10 @@ def test_names_are_text_whatever_they_hold(reports: Reports, look_at: Opener) ->
         # A name of thousands of letters may be cut.
         assert child["name"][:8] in boxes[child["path"]].text
     for name in runs.HOSTILE:
-        page.page.locator("#icicle-search").fill(name[:200])
-        page.page.locator("#operations-filter").fill(name[:200])
+        page.find(name[:200])
         page.page.wait_for_timeout(100)
         assert page.sideways() <= 0, name[:40]
-        assert any(name[:20] in cell for row in page.rows() for cell in row), name[:40]
+        assert any(name[:20] in path for path in page.paths()), name[:40]
     # Nothing of what the names hold has become an element.
     assert page.page.locator("img[src=x]").count() == 0
 
@@ -54,9 +53,9 @@ def test_a_run_with_a_device_that_has_no_meter(reports: Reports, look_at: Opener
 
 def test_a_recording_of_power_alone(reports: Reports, look_at: Opener) -> None:
     page = look_at(reports.of(reports.run("power", runs.of_power_alone))).open()
-    assert {"headline", "power", "provenance"} <= set(page.sections())
+    assert {"headline", "timeline", "provenance"} <= set(page.sections())
     assert page.boxes() == {}
-    for section in {"diagram", "icicle", "top", "operations"} & set(page.sections()):
+    for section in {"layers", "kinds", "top", "operations"} & set(page.sections()):
         assert page.page.locator(f"#{section} .nothing").is_visible(), section
     assert "NaN" not in page.page.locator("body").inner_text()
 
@@ -108,6 +107,21 @@ def test_repeated_runs_have_whiskers(reports: Reports, look_at: Opener) -> None:
     assert max(deviations) > 0
     energies = [layers_of(run)["bert"]["energy_j"] for run in repeated]
     assert page.boxes()["bert"].joules == pytest.approx(statistics.mean(energies), rel=1e-9)
+
+
+def test_estimated_powers_have_standard_errors(reports: Reports, look_at: Opener) -> None:
+    run = reports.run("known-powers", runs.of_known_powers)
+    page = look_at(reports.of(run)).open("#layer=net/b")
+    errors = {row["label"]: row["standard_error_j"] for row in operations_of(run)}
+    bars = page.page.eval_on_selector_all(
+        "#top div:first-child > ol li", "all => all.map(bar => [bar.dataset.label, Number(bar.dataset.sd)])"
+    )
+    assert dict(bars) == errors
+    # That of a layer is not the sum of its parts'.
+    error = layers_of(run)["net/b"]["standard_error_j"]
+    assert error < errors["net/b/Add"] + errors["net/b/Mul"]
+    assert f"± {1000 * error:.3g}" in page.page.locator("#detail .lead").inner_text()
+    assert page.page.locator("#operations th", has_text="± own").is_visible()
 
 
 def test_a_prediction(reports: Reports, look_at: Opener) -> None:

@@ -25,6 +25,12 @@ def jouletree(*arguments: object) -> str:
 
 
 @functools.cache
+def jouletree_json(*arguments: object) -> list | dict:
+    """What a command prints as JSON."""
+    return json.loads(jouletree(*arguments, "--format", "json"))
+
+
+@functools.cache
 def layers_of(run: pathlib.Path, *options: str) -> dict[str, dict]:
     """The nodes of a run's tree by path, as `show` tells them; the root's path is empty."""
     words = ["show", run, "--by", "layer", "--depth", 50, "--format", "json", *options]
@@ -39,4 +45,4 @@ def layers_of(run: pathlib.Path, *options: str) -> dict[str, dict]:
 @functools.cache
 def operations_of(run: pathlib.Path) -> list[dict]:
     """The operations of a run, the largest first."""
-    return json.loads(jouletree("show", run, "--by", "op", "--format", "json"))
+    return jouletree_json("show", run, "--by", "op")

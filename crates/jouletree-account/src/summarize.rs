@@ -55,13 +55,20 @@ impl Folding {
     /// The footprint with its paths folded. Entries that agree in path, type, pass and device are summed, gradients of weights
     /// and of inputs apart; they keep the framework's name where they all have the same.
     pub fn tef(&self, tef: &Tef) -> Tef {
-        let mut sums: FxHashMap<_, TefEntry> = FxHashMap::default();
-        for entry in tef.entries() {
+        Tef::new(self.groups(tef).0)
+    }
+
+    /// The entries of the folded footprint in no particular order, and the place among them of each entry of `tef`.
+    pub fn groups(&self, tef: &Tef) -> (Vec<TefEntry>, Vec<usize>) {
+        let mut places: FxHashMap<_, usize> = FxHashMap::default();
+        let mut sums: Vec<TefEntry> = Vec::new();
+        let mut place_of = |entry: &TefEntry| {
             let path = self.path(&entry.path);
             let gradient = as_gradient(entry.mark.as_deref());
-            let key = (path.clone(), &entry.op_type, gradient, entry.pass, &entry.device);
-            sums.entry(key)
-                .and_modify(|sum| {
+            let key = (path.clone(), entry.op_type.clone(), gradient, entry.pass, entry.device.clone());
+            let place = *places.entry(key).or_insert(sums.len());
+            match sums.get_mut(place) {
+                Some(sum) => {
                     sum.add_error(entry);
                     sum.energy += entry.energy;
                     sum.busy += entry.busy;
@@ -70,10 +77,13 @@ impl Folding {
                     if sum.name != entry.name {
                         sum.name = sum.path.clone();
                     }
-                })
-                .or_insert_with(|| TefEntry { path, ..entry.clone() });
-        }
-        Tef::new(marked(sums.into_values().collect()))
+                }
+                None => sums.push(TefEntry { path, ..entry.clone() }),
+            }
+            place
+        };
+        let found = tef.entries().iter().map(&mut place_of).collect();
+        (marked(sums), found)
     }
 
     /// The data flow with its paths folded, for the energy tree of the folded footprint.

@@ -4,36 +4,29 @@ const OWN = -1;
 const OTHERS = -2;
 // Where the keyboard goes, beside boxes by their paths.
 const FIRST = Symbol("the first box");
-const CRUMB = Symbol("the layer in the breadcrumb");
 
-function diagram() {
-  const made = section("diagram", "Layers");
-  if (!(tree.energy[ROOT] > 0)) {
-    made.append(nothing("No operation was charged with energy, so there are no layers to show."));
-    return;
-  }
-  const passes = [["both", "all passes"], ...usedPasses.map((pass) => [pass, pass])];
-  const breadcrumb = element("nav", { class: "breadcrumb", "aria-label": "Layer" });
+/** Fills a panel; returns how it is drawn again. */
+function diagram(panel) {
   const stage = element("div", { class: "stage", tabindex: -1 });
-  const told = element("p", { class: "told" });
-  made.append(
-    element("p", { class: "hint" }, "Round boxes are layers, sharp ones operations. Colour and figures tell each one's part of the layer. Enter or a click goes in, Escape comes out, arrow keys move."),
-    element("div", { class: "bar" }, breadcrumb, choice("Pass", "data-pass", passes, chosen.pass, (pass) => chosen.set({ pass }))),
-    told, stage);
+  const hint = element("p", { class: "hint" });
+  panel.append(stage, hint);
   // Where the keyboard goes when the diagram has changed.
   let focus = null;
   const enter = (node) => {
-    if (childrenOf[node].length === 0) return;
+    if (childrenOf[node].length === 0) {
+      go({ layer: node });
+      return;
+    }
     focus = FIRST;
-    chosen.set({ node });
+    go({ layer: node });
   };
   const leave = () => {
-    if (chosen.node === ROOT) return;
-    focus = pathOf(chosen.node);
-    chosen.set({ node: tree.parent[chosen.node] });
+    const inside = shownLayer();
+    if (inside === ROOT) return;
+    focus = pathOf(inside);
+    go({ layer: tree.parent[inside] });
   };
-  made.addEventListener("keydown", (event) => {
-    if (event.target.closest("input, button, select") && event.key !== "Escape") return;
+  panel.addEventListener("keydown", (event) => {
     if (event.key === "Escape" || event.key === "Backspace") {
       event.preventDefault();
       leave();
@@ -41,28 +34,27 @@ function diagram() {
       moveFocus(stage, event);
     }
   });
-  const draw = () => {
-    breadcrumb.replaceChildren(...ancestry(chosen.node).map((node) => element("button", {
-      type: "button", "data-path": pathOf(node), "aria-current": node === chosen.node ? "true" : null,
-      onclick: () => {
-        focus = CRUMB;
-        chosen.set({ node });
-      },
-    }, shortened(tree.name[node], 28))));
-    told.textContent = described(chosen.node, chosen.pass).slice(1).join(" · ");
-    stage.replaceChildren(drawLayer(chosen.node, chosen.pass, enter));
+  return () => {
+    const isKept = stage.contains(document.activeElement) ? document.activeElement.closest("[data-box]")?.dataset.path : undefined;
+    stage.replaceChildren(drawLayer(shownLayer(), enter));
+    hint.textContent = `Round boxes are layers, sharp ones operations; numbers are shares of the layer around them. ${flowWords()} Click or Enter to open, Esc to go back, arrows to move.`;
     showLargest(stage);
-    if (focus === CRUMB) {
-      breadcrumb.lastElementChild.focus({ preventScroll: true });
-    } else if (focus !== null) {
-      const boxes = [...stage.querySelectorAll("[data-box]")];
-      (boxes.find((box) => box.dataset.path === focus) ?? boxes[0])?.focus({ preventScroll: true });
+    const boxes = [...stage.querySelectorAll("[data-box]")];
+    if (focus !== null || isKept !== undefined) {
+      const wanted = focus ?? isKept;
+      (boxes.find((box) => box.dataset.path === wanted) ?? boxes[0])?.focus({ preventScroll: true });
     }
     focus = null;
   };
-  chosen.listeners.push(draw);
-  draw();
 }
+
+/** The layer whose inside is drawn: the chosen one, or the one around an operation. */
+const shownLayer = () => (childrenOf[state.layer].length ? state.layer : tree.parent[state.layer]);
+
+/** The pass whose data flow is drawn: one at a time. */
+const flowPass = () => (state.pass === ALL ? usedPasses[0] ?? PASSES[0] : state.pass);
+
+const flowWords = () => (flowPass() === "optimizer" ? "The optimizer has no data flow between layers." : `Arrows: data flow of the ${flowPass()} pass.`);
 
 /** On a narrow screen the largest part is in sight first. */
 function showLargest(stage) {
@@ -74,10 +66,12 @@ function showLargest(stage) {
 }
 
 /** The picture of a layer. */
-function drawLayer(node, pass, enter) {
+function drawLayer(node, enter) {
+  const shown = view();
+  const pass = flowPass();
   const plan = data.diagrams.of[node];
   const [width, height] = data.diagrams.box_size;
-  const whole = energyOf(node, pass);
+  const whole = shown.energy[node];
   const margin = 12;
   const [right, bottom] = plan.size;
   const picture = drawn("svg", {
@@ -85,18 +79,27 @@ function drawLayer(node, pass, enter) {
     style: { "--width": `${right + 2 * margin}px` },
     role: "group", "aria-label": `Parts of ${pathOf(node) || "all"}`,
   }, drawn("defs", {}, arrowhead("forward"), arrowhead("backward"), arrowhead("between")));
-  for (const [, , heads, points] of plan.routes) picture.append(...arrows(heads, points, pass));
-  for (const [place, x, y] of plan.boxes) {
-    const part = partOf(node, place, plan.others, pass);
-    const share = whole > 0 ? part.energy / whole : 0;
-    const lines = () => (part.node === null ? [part.name, joules(part.energy), percent(share)] : described(part.node, pass));
+  const reached = new Set();
+  for (const [from, to, all, points] of plan.routes) {
+    const heads = headsOf(all, pass);
+    if (!heads) continue;
+    picture.append(arrow(heads, points, pass));
+    reached.add(from).add(to);
+  }
+  plan.boxes.forEach(([place, x, y], number) => {
+    const part = partOf(node, place, plan.others, shown);
+    // Of a part of the run only those boxes that used something in it, or that its data flows through.
+    if (!(part.energy > 0) && !shown.isAll && !reached.has(number)) return;
+    const portion = share(part.energy, whole);
+    const [name, says] = [shortened(part.name, 22), `${percent(portion)} · ${joules(part.energy)}`];
+    const lines = () => (part.node === null ? [part.name, joules(part.energy), percent(portion)] : described(part.node, shown));
     const goIn = () => (place === OTHERS ? listOthers(node) : part.node !== null && enter(part.node));
     picture.append(drawn("g", {
-      "data-box": "", "data-path": part.path, "data-joules": part.energy, "data-share": share,
+      "data-box": "", "data-path": part.path, "data-joules": part.energy, "data-share": portion,
       "data-composite": String(part.composite), "data-own": place === OWN ? "true" : null, "data-others": place === OTHERS ? "true" : null,
-      class: `box ${part.composite ? "layer" : "tensor"}${part.inside ? " inside" : ""}${share > 0.35 ? " strong" : ""}${part.energy > 0 ? "" : " unused"}`,
-      transform: `translate(${x - width / 2} ${y - height / 2})`, style: { "--share": heat(share) },
-      tabindex: 0, role: "button", "aria-label": `${part.name}, ${joules(part.energy)}, ${percent(share)}`,
+      class: `box ${part.composite ? "layer" : "tensor"}${part.inside ? " inside" : ""}${part.node === state.layer ? " here" : ""}${part.energy > 0 ? "" : " unused"}`,
+      transform: `translate(${x - width / 2} ${y - height / 2})`, style: { "--share": heat(portion) },
+      tabindex: 0, role: "button", "aria-label": name === part.name ? null : `${part.name} ${says}`,
       onclick: goIn,
       onkeydown: (event) => {
         if (event.key !== "Enter" && event.key !== " ") return;
@@ -106,43 +109,36 @@ function drawLayer(node, pass, enter) {
       ...tooltip.on(lines),
     },
     drawn("rect", { width, height, rx: part.composite ? 14 : 0 }),
-    drawn("text", { class: "name", x: width / 2, y: 23 }, shortened(part.name, 22)),
-    drawn("text", { class: "figure", x: width / 2, y: 43 }, `${percent(share)} · ${joules(part.energy)}`)));
-  }
+    drawn("text", { class: "name", x: width / 2, y: 23 }, name), " ",
+    drawn("text", { class: "figure", x: width / 2, y: 43 }, says)));
+  });
   return picture;
 }
 
-/** What a box stands for. */
-function partOf(node, place, others, pass) {
-  if (place === OWN) return { name: `${tree.name[node]} itself`, path: pathOf(node), energy: ownOf(node, pass), composite: false, inside: false, node: null };
+/** What a box represents. */
+function partOf(node, place, others, shown) {
+  if (place === OWN) return { name: `${tree.name[node]} itself`, path: pathOf(node), energy: shown.own[node], composite: false, inside: false, node: null };
   if (place === OTHERS) {
     const rest = childrenOf[node].slice(others);
-    const energy = rest.reduce((sum, child) => sum + energyOf(child, pass), 0);
+    const energy = rest.reduce((sum, child) => sum + shown.energy[child], 0);
     return { name: `${rest.length} smaller`, path: `${pathOf(node)}/…`, energy, composite: true, inside: true, node: null };
   }
   const inside = childrenOf[place].length > 0;
-  return { name: tree.name[place], path: pathOf(place), energy: energyOf(place, pass), composite: tree.composite[place] === 1, inside, node: place };
+  return { name: tree.name[place], path: pathOf(place), energy: shown.energy[place], composite: tree.composite[place] === 1, inside, node: place };
 }
-
-/** Small shares are told apart, too. */
-const heat = (share) => `${(100 * Math.min(1, Math.max(0, share)) ** 0.6).toFixed(1)}%`;
 
 const arrowhead = (kind) => drawn("marker", {
   id: `head-${kind}`, class: kind, viewBox: "0 0 10 10", refX: 9, refY: 5, markerWidth: 8, markerHeight: 8, orient: "auto-start-reverse",
 }, drawn("path", { d: "M 0 1 L 9 5 L 0 9 z" }));
 
-/** The arrows along one way: bits tell what flows along it and against it. */
-function arrows(heads, points, pass) {
-  const kinds = [["forward", 0], ["backward", 2], ["between", 4]];
-  const shown = kinds.map(([kind, bit]) => [kind, (heads >> bit) & 3]).filter(([kind, bits]) => bits > 0
-    && (pass === "both" || (pass === "optimizer" ? kind === "between" : kind === pass)));
-  // Where the forward pass goes one way and gradients the other, one line has two heads.
-  return shown.slice(0, 1).map(([kind, bits]) => {
-    const all = shown.reduce((sum, [, bits]) => sum | bits, bits);
-    return drawn("path", {
-      class: `flow ${kind}`, d: smooth(points),
-      "marker-end": all & 1 ? `url(#head-${kind})` : null, "marker-start": all & 2 ? `url(#head-${kind})` : null,
-    });
+/** What flows along one way in a pass, as bits: along it and against it. */
+const headsOf = (heads, pass) => (heads >> { forward: 0, backward: 2, optimizer: 4 }[pass]) & 3;
+
+function arrow(heads, points, pass) {
+  const kind = pass === "optimizer" ? "between" : pass;
+  return drawn("path", {
+    class: `flow ${kind}`, d: smooth(points),
+    "marker-end": heads & 1 ? `url(#head-${kind})` : null, "marker-start": heads & 2 ? `url(#head-${kind})` : null,
   });
 }
 
@@ -182,8 +178,6 @@ function moveFocus(stage, event) {
 
 /** Small parts that share a box are listed in the table of operations. */
 function listOthers(node) {
-  const filter = document.getElementById("operations-filter");
-  filter.value = `${pathOf(node)}/`;
-  filter.dispatchEvent(new Event("input"));
-  filter.focus();
+  go({ find: `${pathOf(node)}/` });
+  see("operations");
 }

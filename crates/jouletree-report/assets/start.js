@@ -1,7 +1,8 @@
 // Everything is drawn, in the order in which it is read. A section that fails says so and leaves the others alone.
 
 window.jouletree = { data, tree };
-for (const draw of [headline, diagram, icicle, top10, power, stages, operations, provenance]) {
+Object.assign(state, read());
+for (const draw of [headline, filterBar, facts, stages, layers, kinds, top10, timeline, operations, provenance]) {
   try {
     draw();
   } catch (error) {
@@ -10,4 +11,7 @@ for (const draw of [headline, diagram, icicle, top10, power, stages, operations,
   }
 }
 addEventListener("scroll", tooltip.scrolled, { passive: true });
+addEventListener("popstate", followAddress);
+addEventListener("hashchange", followAddress);
+if (state.see) see(state.see, "instant");
 document.body.dataset.ready = "true";

@@ -13,6 +13,9 @@ function withUnit(value, unit) {
   return `${scaled.toFixed(Math.min(digits, 3))}\u00a0${prefix}${unit}`;
 }
 
+/** A sentence whose numbers stay with their units. */
+const unbroken = (text) => text.replaceAll(/(\d) (%|[GMkmµn]?[JW]\b)/g, "$1\u00a0$2");
+
 const joules = (value) => withUnit(value, "J");
 const watts = (value) => withUnit(value, "W");
 const kilowattHours = (value) => withUnit(value / 3600, "Wh");
@@ -40,6 +43,30 @@ function shortened(name, most) {
   return `${letters.slice(0, head).join("")}…${letters.slice(letters.length - (most - 1 - head)).join("")}`;
 }
 
+/** A path in at most `most` characters: its last name and the numbered layers stay, and of the others as many as fit. */
+function shortPath(path, most) {
+  if (path.length <= most) return path;
+  const names = path.split("/");
+  const last = names.length - 1;
+  const joined = (kept) => names.map((name, at) => (kept.has(at) ? name : "…"))
+    .filter((name, at, all) => name !== "…" || all[at - 1] !== "…").join("/");
+  let kept = new Set([last]);
+  const numbered = names.flatMap((name, at) => (/\d/.test(name) && at !== last ? [at] : []));
+  // The others from the end, which says more than the beginning.
+  const others = names.map((_, at) => at).reverse().filter((at) => !numbered.includes(at));
+  for (const at of [...numbered, ...others]) {
+    const more = new Set([...kept, at]);
+    if (joined(more).length <= most) kept = more;
+  }
+  return shortened(joined(kept), most);
+}
+
+/** Paths in at most `most` characters each; those that would be the same stay whole. */
+function shortPaths(paths, most) {
+  const short = paths.map((path) => shortPath(path, most));
+  return short.map((text, at) => (short.some((other, place) => other === text && paths[place] !== paths[at]) ? paths[at] : text));
+}
+
 /** An element; attributes that begin with `on` are listeners. Children are elements or text, never markup. */
 function element(name, attributes = {}, ...children) {
   return filled(document.createElement(name), attributes, children);
@@ -65,7 +92,14 @@ function section(id, title, ...children) {
   const made = element("section", { id, "aria-labelledby": `${id}-title` },
     element("h2", { id: `${id}-title` }, title), ...children);
   document.getElementById("main").append(made);
-  document.getElementById("contents").append(element("a", { href: `#${id}` }, title));
+  document.getElementById("contents").append(element("a", {
+    href: `#${id}`,
+    onclick: (event) => {
+      event.preventDefault();
+      go({ see: id });
+      see(id);
+    },
+  }, title));
   return made;
 }
 
@@ -110,14 +144,24 @@ const tooltip = {
   },
 };
 
-/** Buttons of which one is pressed. */
+/** Buttons of which one is pressed; `choose` is called with its value. The group's `press` shows another one as pressed. */
 function choice(label, attribute, options, chosen, choose) {
   const buttons = options.map(([value, text]) => element("button", {
-    type: "button", [attribute]: value, "aria-pressed": String(value === chosen),
-    onclick: () => {
-      buttons.forEach((button) => button.setAttribute("aria-pressed", String(button.getAttribute(attribute) === value)));
-      choose(value);
-    },
+    type: "button", [attribute]: value, onclick: () => choose(value),
   }, text));
-  return element("div", { class: "choice", role: "group", "aria-label": label }, ...buttons);
+  const group = element("div", { class: "choice", role: "group", "aria-label": label }, ...buttons);
+  group.press = (value) => buttons.forEach((button) => button.setAttribute("aria-pressed", String(button.getAttribute(attribute) === value)));
+  group.press(chosen);
+  return group;
 }
+
+const head = (names) => element("thead", {}, element("tr", {}, ...names.map((name) => element("th", { scope: "col" }, name))));
+
+/** Something that may be wider than the page and then scrolls by itself. */
+const wide = (content, label = "table") => element("div", { class: "wide", tabindex: 0, role: "region", "aria-label": label }, content);
+
+/** A word with its article: `an evaluate`, `a train`. */
+const article = (word) => `${/^[aeiou]/i.test(word) ? "an" : "a"} ${word}`;
+
+/** By how much an energy leans to the warm end of the scale: as far as it is a part of the whole. */
+const heat = (share) => `${Math.round(100 * Math.min(1, Math.max(0, share)) ** 0.6)}%`;

@@ -25,9 +25,22 @@ impl PowerFloor {
         PowerFloor(floor.collect())
     }
 
+    /// The same with devices under other names.
+    pub fn on(&self, name: &dyn Fn(&Device) -> Device) -> PowerFloor {
+        PowerFloor(self.0.iter().map(|(device, time)| (name(device), *time)).collect())
+    }
+
+    /// How long the operations of a device must have run.
+    pub fn of_device(&self, device: &Device) -> Nanos {
+        self.0.iter().find(|(known, _)| known == device).map_or(Nanos(1), |(_, time)| *time)
+    }
+
+    /// The part of the energy of all operations that an operation needs.
+    pub const ENERGY: f64 = ENERGY;
+
     /// Whether the power of an operation means something, `total` being the energy of all operations.
     pub fn is_known(&self, entry: &TefEntry, total: Joules) -> bool {
-        let needed = self.0.iter().find(|(device, _)| *device == entry.device).map_or(Nanos(1), |(_, time)| *time);
+        let needed = self.of_device(&entry.device);
         entry.energy.0 >= ENERGY * total.0 && entry.energy.0 > 0.0 && entry.busy >= needed
     }
 

@@ -1,5 +1,7 @@
 //! What a program noted about itself, with energy: its steps by what they do, its windows and its stages.
 
+mod steps;
+
 use std::collections::HashMap;
 
 use jouletree_account::{EnergyIndex, Spreads};
@@ -10,6 +12,8 @@ use jouletree_run::{MeteredSeries, Scope, accounted};
 use serde::Serialize;
 
 use crate::{StageWhole, Whole};
+
+pub use steps::{StageSteps, StepSum};
 
 /// A program and the energy of its process tree over time.
 pub struct ProgramEnergy<'a> {

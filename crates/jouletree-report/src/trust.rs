@@ -44,9 +44,31 @@ impl Verdict {
     }
 }
 
+/// What a caveat is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum About {
+    /// How far from a meter the energy is.
+    Kind,
+    /// Its 95 % interval.
+    Interval,
+    /// Other programs on the machine.
+    Neighbours,
+    /// The part of the time with known power.
+    Coverage,
+    /// Whether the recording and its program ended as they should.
+    Recording,
+    /// What jouletree itself used.
+    Monitor,
+    /// How many runs there are.
+    Runs,
+}
+
 /// Why a run is not simply fit for publication.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Caveat {
+    /// What it is about.
+    pub about: About,
     /// How much it matters.
     pub verdict: Verdict,
     /// What is the matter.
@@ -170,54 +192,66 @@ impl Trust {
 
     fn judged(&self, recording: Option<&Recording>) -> Vec<Caveat> {
         let mut caveats = Vec::new();
-        let mut say = |verdict, message: String, remedy| caveats.push(Caveat { verdict, message, remedy });
+        let mut say = |about, verdict, message: String, remedy| {
+            caveats.push(Caveat { about, verdict, message, remedy });
+        };
         let reach = self
             .interval
             .filter(|_| self.energy.0 > 0.0)
             .map(|interval| (1.0 - interval.low.0 / self.energy.0).max(interval.high.0 / self.energy.0 - 1.0));
         match self.kind {
-            None => say(Verdict::Unfit, "no energy is known".to_owned(), "run `jouletree doctor`"),
+            None => say(About::Kind, Verdict::Unfit, "no energy is known".to_owned(), "run `jouletree doctor`"),
             Some(Kind::Predicted) => {
-                say(Verdict::Unfit, "the energy is predicted".to_owned(), "measure a run");
+                say(About::Kind, Verdict::Unfit, "the energy is predicted".to_owned(), "measure a run");
             }
             Some(Kind::Estimated) => {
                 let is_wide = reach.is_none_or(|reach| reach > WIDE);
                 let verdict = if is_wide { Verdict::Unfit } else { Verdict::WithCaveats };
-                say(verdict, "the energy is estimated".to_owned(), "use a host with a meter, or --meter");
+                say(
+                    About::Kind,
+                    verdict,
+                    "the energy is estimated".to_owned(),
+                    "use a host with a meter, or --meter",
+                );
             }
             Some(Kind::Measured | Kind::Derived) => {
                 if let Some(reach) = reach.filter(|reach| *reach > WIDE) {
                     let message = format!("the interval reaches {} from the figure", whole_percent(reach));
-                    say(Verdict::WithCaveats, message, "record for longer");
+                    say(About::Interval, Verdict::WithCaveats, message, "record for longer");
                 }
             }
         }
         if let Some(part) = self.neighbours.filter(|part| *part > SOME_NEIGHBOURS) {
             let verdict = if part > MANY_NEIGHBOURS { Verdict::Unfit } else { Verdict::WithCaveats };
             let message = format!("other programs used {}", whole_percent(part));
-            say(verdict, message, "run on an otherwise idle machine");
+            say(About::Neighbours, verdict, message, "run on an otherwise idle machine");
         }
         if let Some(coverage) = self.coverage.filter(|coverage| *coverage < GOOD_COVERAGE) {
             let verdict = if coverage < POOR_COVERAGE { Verdict::Unfit } else { Verdict::WithCaveats };
             let message = format!("the power of {} of the time is unknown", whole_percent(1.0 - coverage));
-            say(verdict, message, "run `jouletree doctor`");
+            say(About::Coverage, verdict, message, "run `jouletree doctor`");
         }
         if let Some(recording) = recording {
             let failed = recording.exit.is_some_and(|exit| exit.signal.is_some() || exit.code.unwrap_or(0) != 0);
             if !recording.complete {
-                say(Verdict::Unfit, "the recording was cut off".to_owned(), "record it again");
+                say(About::Recording, Verdict::Unfit, "the recording was cut off".to_owned(), "record it again");
             } else if failed {
-                say(Verdict::Unfit, "the program failed".to_owned(), "mend it and record it again");
+                say(
+                    About::Recording,
+                    Verdict::Unfit,
+                    "the program failed".to_owned(),
+                    "mend it and record it again",
+                );
             }
         } else if self.kind.is_some_and(|kind| kind != Kind::Predicted) {
             let message = "neighbours and coverage are unknown for power from a file".to_owned();
-            say(Verdict::WithCaveats, message, "record with `jouletree run`");
+            say(About::Recording, Verdict::WithCaveats, message, "record with `jouletree run`");
         }
         if let Some(monitor) = self.monitor.filter(|monitor| monitor.0 > COSTLY_MONITOR * self.energy.0) {
             let message = format!("jouletree itself used {monitor}");
-            say(Verdict::WithCaveats, message, "read meters less often, with --period");
+            say(About::Monitor, Verdict::WithCaveats, message, "read meters less often, with --period");
         }
-        say(Verdict::WithCaveats, "it is one run".to_owned(), REPEAT);
+        say(About::Runs, Verdict::WithCaveats, "it is one run".to_owned(), REPEAT);
         sorted(caveats)
     }
 }

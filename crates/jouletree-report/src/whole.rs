@@ -110,6 +110,8 @@ pub struct Whole {
     pub base: Base,
     /// The energy of the run, of which this may be a stage.
     pub run: Joules,
+    /// What was used while frameworks traced and compiled: a part of [`Slice::StartUp`].
+    pub compilation: Joules,
 }
 
 impl Whole {
@@ -138,6 +140,8 @@ impl Whole {
         let slice =
             |(slice, (energy, operations)): (Slice, (Joules, Joules))| SliceEnergy { slice, energy, operations };
         let has_steps = footprint.parts.iter().any(|part: &PartEnergy| part.part.kind == PartKind::RecordedSteps);
+        let compiling = footprint.parts.iter().filter(|part| part.part.kind == PartKind::Compilation);
+        let compilation: Joules = compiling.map(|part| footprint.of_part(part).energy).sum();
         Whole {
             energy,
             kind: devices.kind(&footprint.devices),
@@ -149,6 +153,8 @@ impl Whole {
                 .collect(),
             base: if has_steps { Base::RecordedSteps } else { Base::Trace },
             run: energy,
+            // No more than its slice, which has no rounding.
+            compilation: Joules(compilation.0.clamp(0.0, slices[Slice::StartUp as usize].0.0)),
         }
     }
 
@@ -217,7 +223,8 @@ impl Whole {
         };
         let slices = Slice::ALL.map(slice).to_vec();
         let passes = [Joules::ZERO; 3];
-        Whole { energy, kind, interval, slices, passes, stages: Vec::new(), base: Base::Trace, run: energy }
+        let (stages, compilation) = (Vec::new(), Joules::ZERO);
+        Whole { energy, kind, interval, slices, passes, stages, base: Base::Trace, run: energy, compilation }
     }
 
     /// The mean of several runs; slices, passes and stages still sum up to it.
@@ -262,6 +269,7 @@ impl Whole {
             stages: names.into_iter().map(stage).collect(),
             base: first.base,
             run: mean(&|run| run.run),
+            compilation: mean(&|run| run.compilation),
         })
     }
 

@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum};
 use jouletree_account::Attribution;
 use jouletree_host::whole::{self, PartialFile};
 use jouletree_model::{Footprint, MeteredSeries, Pass, Trace};
-use jouletree_report::{FigureChoice, FigureFormat, Figures, Study, page};
+use jouletree_report::{Disclosure, FigureChoice, FigureFormat, Figures, Study, page};
 use jouletree_run::{RunFolder, read_file};
 
 use crate::run;
@@ -27,6 +27,7 @@ Examples:
   jouletree report RUN                             writes RUN/report.html, one file that opens anywhere
   jouletree report RUN -o report.html              to attach to a paper or a pull request
   jouletree report RUN1 RUN2 RUN3 -o report.html   runs of the same program: means, with whiskers of one standard deviation
+  jouletree report RUN --anonymous -o report.html  for double-blind review: no host, user, folder or process
   jouletree report RUN --figures paper/ --format pdf            figures in the width of a column
   jouletree report RUN --figures paper/ --format pdf,png --layer bert/encoder/layer_0 --pass all";
 
@@ -41,6 +42,9 @@ pub struct ReportArgs {
     /// The page; by default report.html in the folder of the first run
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Leave out names of hosts and users, folders and process numbers, as double-blind review wants it
+    #[arg(long)]
+    pub anonymous: bool,
     /// Let others read the page, as far as the umask allows; by default only you can
     #[arg(long)]
     pub share: bool,
@@ -117,7 +121,11 @@ pub fn run(arguments: &ReportArgs) -> Result<ExitCode> {
         (None, Some(first)) => Some(first.path().join(NAME)),
         (None, None) => bail!("there is no run to report; give a run folder"),
     };
-    let study = Study::read_by(folders, arguments.attribution, rayon::current_num_threads())?;
+    let disclosure = arguments.anonymous.then(|| Disclosure::anonymous(&folders));
+    let mut study = Study::read_by(folders, arguments.attribution, rayon::current_num_threads())?;
+    if let Some(disclosure) = disclosure {
+        study = study.disclosed(&disclosure);
+    }
     if let Some(output) = output {
         write(&study, &output, arguments.share)?;
         writeln_stderr!("jouletree: wrote {}", output.display());

@@ -1,6 +1,7 @@
 //! The report card of a model, from the runs that trained and tried it.
 
 mod arguments;
+mod disclosed;
 mod gather;
 mod layers;
 mod summary;

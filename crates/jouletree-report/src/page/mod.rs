@@ -10,15 +10,23 @@ use digest::source;
 const FRAME: &str = include_str!("../../assets/page.html");
 const STYLE: &str = include_str!("../../assets/page.css");
 /// In this order; the last one begins.
-const SCRIPTS: [&str; 11] = [
+const SCRIPTS: [&str; 19] = [
     include_str!("../../assets/words.js"),
+    include_str!("../../assets/paper.js"),
     include_str!("../../assets/model.js"),
+    include_str!("../../assets/state.js"),
+    include_str!("../../assets/filter.js"),
     include_str!("../../assets/headline.js"),
+    include_str!("../../assets/trust.js"),
+    include_str!("../../assets/facts.js"),
+    include_str!("../../assets/stages.js"),
+    include_str!("../../assets/layers.js"),
     include_str!("../../assets/diagram.js"),
     include_str!("../../assets/icicle.js"),
+    include_str!("../../assets/kinds.js"),
     include_str!("../../assets/top.js"),
-    include_str!("../../assets/power.js"),
-    include_str!("../../assets/stages.js"),
+    include_str!("../../assets/chart.js"),
+    include_str!("../../assets/timeline.js"),
     include_str!("../../assets/operations.js"),
     include_str!("../../assets/provenance.js"),
     include_str!("../../assets/start.js"),
@@ -39,7 +47,7 @@ fn framed(title: &str, data: &str) -> String {
     [&before, data, &after.replace("/*script*/", &script)].concat()
 }
 
-/// JSON that cannot end the script element it stands in, whatever names it holds.
+/// JSON that cannot end the script element that it is in, whatever names it holds.
 fn in_script(json: &str) -> String {
     json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }

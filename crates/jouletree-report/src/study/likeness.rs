@@ -78,7 +78,7 @@ pub struct Compared<'a> {
 
 /// What differs between runs; what is unknown of a run differs from nothing.
 pub fn differences(runs: &[Compared<'_>]) -> Vec<Difference> {
-    let difference = |what: What, of: &dyn Fn(&Compared<'_>) -> Option<String>| -> Option<Difference> {
+    let compared = |what: What, of: &dyn Fn(&Compared<'_>) -> Option<String>| -> Option<Difference> {
         let known =
             runs.iter().filter_map(|run| Some((name_of(run.folder), of(run).filter(|value| !value.is_empty())?)));
         let mut values: Vec<(String, String)> = Vec::new();
@@ -90,13 +90,13 @@ pub fn differences(runs: &[Compared<'_>]) -> Vec<Difference> {
         (values.len() > 1).then_some(Difference { what, values })
     };
     let of_manifest =
-        |what: What, of: fn(&Manifest) -> Option<String>| difference(what, &|run| of(run.folder.manifest()));
+        |what: What, of: fn(&Manifest) -> Option<String>| compared(what, &|run| of(run.folder.manifest()));
     let found = [
         of_manifest(What::Program, program),
         of_manifest(What::Frameworks, frameworks),
         of_manifest(What::Machine, machine),
-        difference(What::Meters, &|run| Some(meters(run.footprint))),
-        difference(What::BatchSize, &|run| Some(batch_sizes(&run.program))),
+        compared(What::Meters, &|run| Some(meters(run.footprint))),
+        compared(What::BatchSize, &|run| Some(batch_sizes(&run.program))),
         other_model(runs),
     ];
     found.into_iter().flatten().collect()

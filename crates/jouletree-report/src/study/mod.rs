@@ -1,9 +1,11 @@
 //! A study: what there is to see in one run, or in several runs of the same program.
 //!
-//! Of several runs, energies are means, with their standard deviation over the runs. Power over time, steps
+//! Of several runs, energies are means, and the standard deviation over the runs is beside them. Power over time, steps
 //! and windows are those of the first run.
 
+mod in_stages;
 mod likeness;
+mod marks;
 mod power;
 mod provenance;
 mod spread;
@@ -14,18 +16,21 @@ use std::path::{Path, PathBuf};
 use std::slice;
 
 use jouletree_account::{Attribution, EnergyTree, Folding, Tef, TefEntry, TensorEdge, t2e, tensor_edges};
-use jouletree_model::{Footprint, Joules, ModelTree, Program, Trace, Warning};
+use jouletree_model::{Device, Footprint, Joules, ModelTree, Program, Trace, Warning};
 use jouletree_run::{MeteredSeries, Recording, RunError, RunFolder};
 
+use crate::disclosure::Disclosure;
 use crate::parts::{PartRow, parts};
 use crate::power_floor::PowerFloor;
-use crate::program_energy::{PhaseRow, ProgramEnergy, WindowRow};
+use crate::program_energy::{PhaseRow, ProgramEnergy, StageSteps, WindowRow};
 use crate::reaccounted::{AttributionError, footprint_by};
 use crate::trust::Trust;
 use crate::warnings::warnings;
 use crate::whole::Whole;
 
+pub use in_stages::{InStage, StageOperations};
 pub use likeness::{Difference, What};
+pub use marks::{Mark, Marks};
 pub use power::{Moment, PowerTrack, PowerView, StepView};
 pub use provenance::{Provenance, program_name};
 pub use spread::Ranked;
@@ -61,8 +66,16 @@ pub struct Study {
     pub top_power: Vec<Ranked>,
     /// What each stage used, which sums up to the run; one without a name when the program named none.
     pub stages: Vec<StageTotal>,
+    /// What operations used in each stage; none when the program named none.
+    pub in_stages: Vec<StageOperations>,
+    /// Which repeated layers are added up in the largest operations.
+    pub folding: Folding,
+    /// Of which operations the power means something.
+    pub floor: PowerFloor,
     /// Steps by what they do.
     pub phases: Vec<PhaseRow>,
+    /// Steps by stage and by what they do, warm-up apart.
+    pub steps: Vec<StageSteps>,
     /// Windows by name.
     pub windows: Vec<WindowRow>,
     /// The parts that make the whole of the first run; none when its program has no steps.
@@ -208,24 +221,27 @@ impl Study {
         let floor = PowerFloor::of(&first.power);
         let (top_energy, top_power) = spread::tops(&folded, TOP, &floor);
         let program: &Program = &trace.program;
-        let energies = ProgramEnergy::new(program, first.power.to_vec());
+        let energy = ProgramEnergy::new(program, first.power.to_vec());
         let wholes: Vec<Whole> = known.iter().map(Known::whole).collect();
         let trusts: Vec<Trust> = known
             .iter()
             .zip(&wholes)
             .map(|(run, whole)| Trust::of(run.folder.manifest().recording.as_ref(), whole))
             .collect();
+        let footprints: Vec<&Footprint> = known.iter().map(|run| &*run.footprint).collect();
         let whole = Whole::mean(&wholes).unwrap_or_else(|| Whole::unplaced(Joules::ZERO, None, None));
         let trust = Trust::of_all(trusts, &whole);
-        Study {
+        let study = Study {
             title: provenance::title(first.folder),
             runs: known.len(),
             devices: totals::devices(known.iter().map(|run| (run.folder.manifest(), &*run.footprint))),
             top_energy,
             top_power,
             stages: totals::stages(&wholes),
-            phases: energies.phases(),
-            windows: energies.windows(),
+            in_stages: in_stages::in_stages(&footprints, &tef),
+            phases: energy.phases(),
+            steps: energy.steps_by_stage(),
+            windows: energy.windows(),
             parts: parts(&first.footprint),
             power: PowerView::of(&first.power, trace),
             provenance: known.iter().map(|run| Provenance::of(run.folder)).collect(),
@@ -233,10 +249,37 @@ impl Study {
             whole,
             trust,
             spread: Spread::of(&tefs),
+            folding,
+            floor,
             tef,
             edges,
             tree,
+        };
+        study.disclosed(&Disclosure::relative())
+    }
+
+    /// The same with what it says about its machine and its folders as it may be shown.
+    pub fn disclosed(mut self, disclosure: &Disclosure) -> Study {
+        self.title = disclosure.command(&self.title);
+        self.warnings = self.warnings.iter().map(|warning| disclosure.warning(warning)).collect();
+        self.provenance = self.provenance.into_iter().map(|run| run.disclosed(disclosure)).collect();
+        if disclosure.is_anonymous() {
+            let device = |device: &Device| disclosure.device(device);
+            self.devices
+                .iter_mut()
+                .filter_map(|total| total.device.as_mut())
+                .for_each(|name| *name = device(name));
+            let entry = |entry: &TefEntry| TefEntry { device: device(&entry.device), ..entry.clone() };
+            self.tef = Tef::new(self.tef.entries().iter().map(entry).collect());
+            let ranked = self.top_energy.iter_mut().chain(&mut self.top_power);
+            ranked.for_each(|ranked| ranked.entry.device = device(&ranked.entry.device));
+            let tracks = self.power.run.iter_mut();
+            let tracks = tracks.chain(self.power.step.iter_mut().flat_map(|step| &mut step.tracks));
+            tracks.for_each(|track| track.device = device(&track.device));
+            self.spread = self.spread.on(&device);
+            self.floor = self.floor.on(&device);
         }
+        self
     }
 
     /// The standard deviation of what a layer used, over the runs; `None` when there is one run.
@@ -287,6 +330,6 @@ fn all_warnings(known: &[Known<'_>]) -> Vec<Warning> {
 
 /// The data flow of a model that ran several times.
 fn flow<'a>(models: impl Iterator<Item = &'a ModelTree>) -> Vec<TensorEdge> {
-    // Runs of one program have one model; it is taken from the run of which most is known.
+    // Runs of one program have one model; it is taken from the one of which most is known.
     models.max_by_key(|model| model.edges().len()).map(tensor_edges).unwrap_or_default()
 }

@@ -8,6 +8,8 @@ use jouletree_model::{
 };
 use jouletree_run::{MeteredSeries, Scope, accounted};
 
+use super::marks::Marks;
+
 /// Into how many pieces of equal length the run is cut, at most,
 const RUN_PIECES: usize = 1200;
 /// and a step.
@@ -22,6 +24,8 @@ const MOST_MOMENTS: usize = 40_000;
 pub struct PowerView {
     /// Every device over the whole run.
     pub run: Vec<PowerTrack>,
+    /// When the parts of the program were.
+    pub marks: Marks,
     /// One step; `None` when no operations are known.
     pub step: Option<StepView>,
 }
@@ -33,7 +37,7 @@ pub struct PowerTrack {
     pub device: Device,
     /// Whether it is what the program used of the device, and not all of it.
     pub is_ours: bool,
-    /// How it was obtained: measured, derived or estimated.
+    /// How far from a meter it is.
     pub kind: Kind,
     /// How long a piece is.
     pub piece: Nanos,
@@ -53,6 +57,8 @@ pub struct StepView {
     pub steps: usize,
     /// How long the step took in which the moments were.
     pub duration: Nanos,
+    /// When it began, after the beginning of the recorded power.
+    pub start: Nanos,
     /// The power of each device.
     pub tracks: Vec<PowerTrack>,
     /// What ran, by start.
@@ -94,7 +100,8 @@ impl PowerView {
         let points = whole.iter().map(|(_, series)| series.series.points().len()).max().unwrap_or(0);
         let pieces = points.clamp(2, RUN_PIECES);
         let run = whole.iter().map(|(is_ours, series)| track(series, *is_ours, extent, pieces)).collect();
-        PowerView { run, step: step_view(&whole, trace) }
+        let marks = Marks::of(&trace.program, extent, trace.extent());
+        PowerView { run, marks, step: step_view(&whole, trace, extent.start) }
     }
 }
 
@@ -184,7 +191,7 @@ impl Spread {
     }
 }
 
-fn step_view(power: &[(bool, &MeteredSeries)], trace: &Trace) -> Option<StepView> {
+fn step_view(power: &[(bool, &MeteredSeries)], trace: &Trace, began: Nanos) -> Option<StepView> {
     let (name, steps, shown) = steps(trace)?;
     let duration = shown.duration();
     if duration <= Nanos(0) {
@@ -208,7 +215,8 @@ fn step_view(power: &[(bool, &MeteredSeries)], trace: &Trace) -> Option<StepView
     };
     let (moments, paths, left_out) = moments(trace, shown);
     let tracks = power.iter().filter(|(is_ours, _)| *is_ours).map(of_device).collect();
-    Some(StepView { name, steps: ranges.len(), duration, tracks, moments, paths, left_out })
+    let start = shown.start - began;
+    Some(StepView { name, steps: ranges.len(), duration, start, tracks, moments, paths, left_out })
 }
 
 /// The steps that take most of the time, and that one of them whose operations are shown: one of usual length.

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::iter;
 use std::path::{Path, PathBuf};
 
-use jouletree_model::{Nanos, Origin, Rule};
+use jouletree_model::{Nanos, Origin, Rule, TraceSource};
 use jouletree_run::{Recording, RunFolder, SensorRecord};
+
+use crate::disclosure::Disclosure;
 
 /// How the numbers of one run came to be.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,8 +42,9 @@ impl Provenance {
             frameworks.extend(process.frameworks.iter().map(|(name, version)| (name.as_str(), version.as_str())));
         }
         if !frameworks.is_empty() {
-            let used: Vec<String> = frameworks.iter().map(|(name, version)| format!("{name} {version}")).collect();
-            facts.push(("frameworks", used.join(", ")));
+            let named: Vec<String> =
+                frameworks.iter().map(|(name, version)| format!("{name} {version}")).collect();
+            facts.push(("frameworks", named.join(", ")));
         }
         if let Some(accounting) = &manifest.accounting {
             if accounting.origin == Origin::Accounted {
@@ -52,27 +55,71 @@ impl Provenance {
                 commands.push(quoted(&accounting.command));
             }
         }
-        let sources: Vec<String> =
-            manifest.sources.iter().map(|source| format!("{} ({})", source.file, source.format)).collect();
-        if !sources.is_empty() {
-            facts.push(("traces", sources.join(", ")));
+        let traces = traces(&manifest.sources);
+        if !traces.is_empty() {
+            facts.push((TRACES, traces));
         }
         facts.push(("jouletree", manifest.jouletree.clone()));
         facts.push(("created", manifest.created.clone()));
-        facts.push(("run folder", folder.path().display().to_string()));
+        facts.push((FOLDER, folder.path().display().to_string()));
         commands.push(format!("jouletree report {}", quoted(&[folder.path().display().to_string()])));
         let sensors = manifest.recording.as_ref().map(|recording| recording.sensors.clone()).unwrap_or_default();
         Provenance { path: folder.path().to_owned(), facts, sensors, commands }
     }
+
+    /// The same as it may be shown.
+    pub(super) fn disclosed(mut self, disclosure: &Disclosure) -> Provenance {
+        if disclosure.is_anonymous() {
+            self.facts.retain(|(name, _)| *name != HOST);
+        }
+        for (name, text) in &mut self.facts {
+            let is_path = [COMMAND, TRACES, FOLDER].contains(name);
+            *text = if is_path { disclosure.command(text) } else { disclosure.text(text) };
+        }
+        for sensor in &mut self.sensors {
+            sensor.device = disclosure.device(&sensor.device);
+            sensor.source = disclosure.text(&sensor.source);
+        }
+        self.commands.iter_mut().for_each(|command| *command = disclosure.command(command));
+        self
+    }
+}
+
+/// What facts are called that hold names of folders,
+const COMMAND: &str = "command";
+const TRACES: &str = "traces";
+const FOLDER: &str = "run folder";
+/// and the one that names the machine.
+const HOST: &str = "host";
+/// More traces are counted.
+const FEW_TRACES: usize = 3;
+
+/// The traces by their format; of many in one folder, how many they are.
+fn traces(sources: &[TraceSource]) -> String {
+    let mut formats: Vec<(&str, Vec<&str>)> = Vec::new();
+    for source in sources {
+        match formats.iter_mut().find(|(format, _)| *format == source.format) {
+            Some((_, files)) => files.push(&source.file),
+            None => formats.push((&source.format, vec![&source.file])),
+        }
+    }
+    let listed = |(format, files): &(&str, Vec<&str>)| match files.as_slice() {
+        [first, .., last] if files.len() > FEW_TRACES => {
+            format!("{} files, {first} … {last} ({format})", files.len())
+        }
+        few => format!("{} ({format})", few.join(", ")),
+    };
+    formats.iter().map(listed).collect::<Vec<_>>().join(", ")
 }
 
 fn of_recording(recording: &Recording) -> Vec<(&'static str, String)> {
     let host = &recording.host;
     let cpus = host.cpus.map(|cpus| format!("{cpus} CPUs"));
     let machine: Vec<&str> =
-        [&host.name, &host.cpu, &cpus, &host.os, &host.kernel].into_iter().flatten().map(String::as_str).collect();
+        [&host.cpu, &cpus, &host.os, &host.kernel].into_iter().flatten().map(String::as_str).collect();
     let mut facts = vec![
-        ("command", quoted(&recording.command)),
+        (COMMAND, quoted(&recording.command)),
+        (HOST, host.name.clone().unwrap_or_default()),
         ("machine", machine.join(", ")),
         ("duration", Nanos(recording.duration_ns).to_string()),
         ("meters read every", Nanos(recording.period_ns).to_string()),

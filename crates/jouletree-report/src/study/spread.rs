@@ -20,7 +20,7 @@ pub struct Ranked {
 
 /// What an operation is known by in every run.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Key {
+pub(super) struct Key {
     path: Box<str>,
     op_type: Box<str>,
     mark: Option<Box<str>>,
@@ -71,6 +71,12 @@ impl Spread {
 
     pub fn of_layer(&self, path: &str) -> Option<Joules> {
         self.layers.get(path).copied().map(Joules)
+    }
+
+    /// The same with devices under other names.
+    pub fn on(self, name: &dyn Fn(&Device) -> Device) -> Spread {
+        let renamed = |(key, deviation): (Key, f64)| (Key { device: name(&key.device), ..key }, deviation);
+        Spread { operations: self.operations.into_iter().map(renamed).collect(), ..self }
     }
 
     pub fn of_operation(&self, entry: &TefEntry) -> Option<Joules> {

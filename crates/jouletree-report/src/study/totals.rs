@@ -11,7 +11,7 @@ use crate::{Slice, StageWhole, Whole};
 pub struct DeviceTotal {
     /// The device; `None` for all of them together.
     pub device: Option<Device>,
-    /// How the energy was obtained: measured, derived or estimated; of several, the least direct.
+    /// How far from a meter the energy is; of several, the farthest.
     pub kind: Option<Kind>,
     /// What the program used of it, where that is known, and otherwise what was measured.
     pub energy: Joules,

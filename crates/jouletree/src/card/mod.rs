@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use jouletree_host::whole;
+use jouletree_report::Disclosure;
 use jouletree_report::card::gather;
 use jouletree_run::RunFolder;
 
@@ -36,6 +37,9 @@ pub struct CardArgs {
     /// What was trained how, in Hugging Face's words: pre-training, fine-tuning, …
     #[arg(long, value_name = "TYPE")]
     pub training_type: Option<String>,
+    /// Leave out names of hosts and users, folders and process numbers, as double-blind review wants it
+    #[arg(long)]
+    pub anonymous: bool,
     #[command(flatten)]
     pub carbon: CarbonArgs,
     /// How the card is written
@@ -57,9 +61,13 @@ pub fn run(arguments: &CardArgs) -> Result<ExitCode> {
         bail!("{} exists; choose another -o or remove it", output.display());
     }
     let folders = arguments.runs.iter().map(|path| run::opened(path)).collect::<Result<Vec<RunFolder>>>()?;
+    let disclosure = match arguments.anonymous {
+        true => Disclosure::anonymous(&folders),
+        false => Disclosure::relative(),
+    };
     let card = {
         let (settings, context) = (arguments.carbon.settings()?, arguments.carbon.context()?);
-        gather(folders, &settings, &context, arguments.training_type.as_deref())?
+        gather(folders, &settings, &context, arguments.training_type.as_deref())?.disclosed(&disclosure)
     };
     let text = match arguments.format {
         CardFormat::Markdown => written::written(&card),

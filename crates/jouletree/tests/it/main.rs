@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
+mod anonymous;
 mod arrows;
 mod bad_input;
 mod calibrated;

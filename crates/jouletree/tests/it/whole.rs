@@ -106,6 +106,31 @@ fn assert_makes_itself(whole: &Value) {
     }
 }
 
+/// Fails unless the page has what operations used in each stage, and in groups of repeated layers, as `show` has it.
+#[track_caller]
+fn assert_page_filters(folder: &str, operations: &Value) {
+    let numbers = |value: &Value| -> Vec<f64> {
+        rows(value).iter().map(|number| number.as_f64().expect("a number")).collect()
+    };
+    for stage in list(operations, "stages").iter().filter(|stage| !text(stage, "name").is_empty()) {
+        let shown = show(folder, "op", &["--stage", text(stage, "name")]);
+        let found: f64 = numbers(&stage["energy"]).iter().sum();
+        assert_close(found, sum(rows(&shown), "energy_j"), 1e-9, "a stage of the page");
+        assert_eq!(rows(&stage["row"]).len(), rows(&shown).len(), "operations of {stage}");
+    }
+    let mut groups: BTreeMap<usize, f64> = BTreeMap::new();
+    for (group, energy) in numbers(&operations["group"]).into_iter().zip(numbers(&operations["energy"])) {
+        *groups.entry(group as usize).or_default() += energy;
+    }
+    let summary = show(folder, "op", &["--summarize"]);
+    assert_eq!(groups.len(), rows(&summary).len(), "groups of the page");
+    let largest = groups.values().copied().fold(0.0, f64::max);
+    assert_close(largest, number(&rows(&summary)[0], "energy_j"), 1e-9, "the largest group");
+    let labels: Vec<&str> = rows(&operations["groups"]["label"]).iter().filter_map(Value::as_str).collect();
+    let listed: BTreeSet<&str> = rows(&summary).iter().map(|row| text(row, "label")).collect();
+    assert!(labels.iter().all(|label| listed.contains(label)), "a group has another name than in `show`");
+}
+
 /// Walks every output of a run.
 fn assert_one_whole(folder: &str) {
     let tree = show(folder, "layer", &[]);
@@ -205,6 +230,23 @@ fn assert_one_whole(folder: &str) {
         1e-9,
         "operations of the page",
     );
+    let bar: BTreeMap<&str, f64> =
+        list(&data, "bar").iter().map(|segment| (text(segment, "segment"), number(segment, "energy_j"))).collect();
+    assert_close(bar.values().sum(), energy, 1e-9, "the bar of the page");
+    for pass in ["forward", "backward", "optimizer"] {
+        assert_close(bar[pass], passes[pass], 1e-9, pass);
+    }
+    assert_close(bar["start_up"] + bar["compilation"], slices["start_up"], 1e-9, "start-up of the page");
+    assert_page_filters(folder, &data["operations"]);
+    if let Some(phases) =
+        Some(run(["show", folder, "--by", "phase", "--format", "json"])).filter(|ran| ran.code == 0)
+    {
+        let of_steps = |row: &Value| -> f64 {
+            ["warm_up", "recorded", "unrecorded"].iter().map(|kind| number(&row[*kind], "energy_j")).sum()
+        };
+        let steps: f64 = list(&data, "steps").iter().map(of_steps).sum();
+        assert_close(steps, sum(rows(&phases.json()), "energy_j"), 1e-9, "steps of the page");
+    }
     let mut nodes = vec![&tree];
     let mut layers: BTreeMap<String, f64> = BTreeMap::new();
     while let Some(node) = nodes.pop() {
