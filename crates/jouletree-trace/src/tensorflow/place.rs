@@ -1,6 +1,6 @@
 //! The place of every operation in the model.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 use jouletree_model::{Op, Pass};
 
@@ -30,6 +30,7 @@ pub(super) fn places(graph: &Graph) -> Vec<Op> {
             products.note(layer(&node.original));
         }
     }
+    let mut search = Search::of(graph);
     let mut paths: Vec<Option<String>> = graph
         .nodes
         .iter()
@@ -37,7 +38,7 @@ pub(super) fn places(graph: &Graph) -> Vec<Op> {
         .map(|(index, node)| match (&node.gradient, node.pass) {
             (Gradient::Of(path), _) => Some(path.clone().into_owned()),
             (Gradient::Unknown, _) => None,
-            (_, Pass::Optimizer) => Some(optimizer_path(graph, index, &model)),
+            (_, Pass::Optimizer) => Some(optimizer_path(&mut search, index, &model)),
             _ if takes_data(&node.original, &node.op_type) => Some(format!("{DATA}/{}", node.original)),
             _ => Some(products.place(&node.original, &node.op_type).unwrap_or_else(|| node.original.clone())),
         })
@@ -72,7 +73,8 @@ pub(crate) fn layer(path: &str) -> &str {
 /// An optimizer's operation without a scope belongs to the variable it works for: the nearest that its inputs lead
 /// back to, else the only one that its output changes. Without such a variable, or with a scope of its own (clipping,
 /// a schedule), it belongs to the optimizer itself.
-fn optimizer_path(graph: &Graph, index: usize, model: &BTreeSet<&str>) -> String {
+fn optimizer_path(search: &mut Search<'_>, index: usize, model: &BTreeSet<&str>) -> String {
+    let graph = search.graph;
     let node = &graph.nodes[index];
     let in_model = |name: &str| top(name).is_some_and(|top| model.contains(top));
     if in_model(&node.original) {
@@ -83,11 +85,11 @@ fn optimizer_path(graph: &Graph, index: usize, model: &BTreeSet<&str>) -> String
     if !unscoped && !node.is_update() {
         return format!("optimizer/{}", node.original);
     }
-    let behind = variables_behind(graph, index).into_iter().map(|found| variable_of(graph, found));
+    let behind = search.variables_behind(index).into_iter().map(|found| variable_of(graph, found));
     let behind: Vec<String> = behind.collect();
     let variable = match behind.iter().find(|variable| in_model(variable)) {
         Some(variable) => Some(variable.clone()),
-        None => variable_ahead(graph, index).or(behind.into_iter().next()),
+        None => search.variable_ahead(index).or(behind.into_iter().next()),
     };
     let last = without_number(last(&node.original));
     match variable {
@@ -97,46 +99,65 @@ fn optimizer_path(graph: &Graph, index: usize, model: &BTreeSet<&str>) -> String
     }
 }
 
-/// The variables that the optimizer's operations before this one lead back to, the nearest first.
-fn variables_behind(graph: &Graph, index: usize) -> Vec<usize> {
-    let is_part = |node: &Node| node.pass == Pass::Optimizer || node.is_variable();
-    let found = nearest_first(graph, index, |node| &node.inputs, is_part);
-    found.into_iter().filter(|found| graph.nodes[*found].is_variable()).collect()
+/// Searches through a graph from one operation after the other. What one of them has seen is marked with its number, so that
+/// the next one need not forget it.
+struct Search<'a> {
+    graph: &'a Graph,
+    seen_by: Vec<u32>,
+    number: u32,
 }
 
-/// The one variable that the optimizer's operations after this one change; `None` when they change several.
-fn variable_ahead(graph: &Graph, index: usize) -> Option<String> {
-    let changed: BTreeSet<String> =
-        nearest_first(graph, index, |node| &node.consumers, |node| node.pass == Pass::Optimizer)
-            .into_iter()
-            .filter(|found| graph.nodes[*found].is_update())
+impl<'a> Search<'a> {
+    fn of(graph: &'a Graph) -> Search<'a> {
+        Search { graph, seen_by: vec![0; graph.nodes.len()], number: 0 }
+    }
+
+    /// The variables that the optimizer's operations before this one lead back to, the nearest first.
+    fn variables_behind(&mut self, index: usize) -> Vec<usize> {
+        let is_part = |node: &Node| node.pass == Pass::Optimizer || node.is_variable();
+        let mut found = self.nearest_first(index, |node| &node.inputs, is_part);
+        found.retain(|found| self.graph.nodes[*found].is_variable());
+        found
+    }
+
+    /// The one variable that the optimizer's operations after this one change; `None` when they change several.
+    fn variable_ahead(&mut self, index: usize) -> Option<String> {
+        let found = self.nearest_first(index, |node| &node.consumers, |node| node.pass == Pass::Optimizer);
+        let graph = self.graph;
+        let updates = found.into_iter().filter(|found| graph.nodes[*found].is_update());
+        let changed: BTreeSet<String> = updates
             .filter_map(|update| {
                 graph.nodes[update].inputs.iter().find(|input| graph.nodes[**input].is_variable())
             })
             .map(|variable| variable_of(graph, *variable))
             .collect();
-    if changed.len() == 1 { changed.into_iter().next() } else { None }
-}
+        if changed.len() == 1 { changed.into_iter().next() } else { None }
+    }
 
-/// What `next` leads to from `index`, itself included, through operations that are `part`, the nearest first.
-fn nearest_first(
-    graph: &Graph,
-    index: usize,
-    next: impl Fn(&Node) -> &Vec<usize>,
-    part: impl Fn(&Node) -> bool,
-) -> Vec<usize> {
-    let mut seen = BTreeSet::from([index]);
-    let mut frontier = VecDeque::from([index]);
-    let mut found = Vec::new();
-    while let Some(index) = frontier.pop_front() {
-        found.push(index);
-        for follower in next(&graph.nodes[index]) {
-            if seen.len() < SEARCH && part(&graph.nodes[*follower]) && seen.insert(*follower) {
-                frontier.push_back(*follower);
+    /// What `next` leads to from `index`, itself included, through operations that are `part`, the nearest first.
+    fn nearest_first(
+        &mut self,
+        index: usize,
+        next: impl Fn(&Node) -> &Vec<usize>,
+        part: impl Fn(&Node) -> bool,
+    ) -> Vec<usize> {
+        let graph = self.graph;
+        self.number += 1;
+        self.seen_by[index] = self.number;
+        let mut found = vec![index];
+        let mut at = 0;
+        while let Some(index) = found.get(at) {
+            at += 1;
+            for follower in next(&graph.nodes[*index]) {
+                let is_seen = self.seen_by[*follower] == self.number;
+                if found.len() < SEARCH && !is_seen && part(&graph.nodes[*follower]) {
+                    self.seen_by[*follower] = self.number;
+                    found.push(*follower);
+                }
             }
         }
+        found
     }
-    found
 }
 
 /// The variable itself, or the one whose slot (a moment, an average) it is.
