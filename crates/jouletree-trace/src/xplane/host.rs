@@ -77,25 +77,26 @@ impl<'a> HostPlane<'_, 'a> {
         let mut fields = Fields::new(line);
         while let Some(message) = next_message(&mut fields) {
             // Half of the events of some files only need to be counted, and their name comes first.
-            if !takes_census {
-                match self.kind(Fields::new(message).integer(NAME)).map(|kind| kind.sort) {
-                    Some(Sort::Listener) => {
-                        listened += 1;
-                        continue;
-                    }
-                    Some(Sort::Other) => {
-                        counted += 1;
-                        continue;
-                    }
-                    _ => {}
+            let first = if takes_census { None } else { Fields::new(message).integer(NAME) };
+            let of_first = self.kind(first);
+            match of_first.map(|kind| kind.sort) {
+                Some(Sort::Listener) => {
+                    listened += 1;
+                    continue;
                 }
+                Some(Sort::Other) => {
+                    counted += 1;
+                    continue;
+                }
+                _ => {}
             }
             let raw = RawEvent::read(message);
             let Some((start, end)) = extent(&raw, line_start) else {
                 recording.reject(&raw, message);
                 continue;
             };
-            let Some(kind) = self.kind(Some(raw.name)) else {
+            let known = if first == Some(raw.name) { of_first } else { self.kind(Some(raw.name)) };
+            let Some(kind) = known else {
                 recording.nameless(message);
                 counted += 1;
                 continue;
@@ -120,13 +121,7 @@ impl<'a> HostPlane<'_, 'a> {
                     events.push(run(start, end, kind.op, Step::NONE));
                 }
                 Sort::Unknown => calls.extend(self.look(recording, &raw, start, end, &mut events)),
-                Sort::Marker => self.mark(recording, &raw, start),
-                Sort::Asynchronous => self.whole(recording, &raw, (start, end), &mut events),
-                Sort::Scope => stretches.push(Stretch { start, end, name: raw.name, kind: Stretched::Scope }),
-                Sort::Eager => stretches.push(Stretch { start, end, name: raw.name, kind: Stretched::Operation }),
-                Sort::Function => {
-                    stretches.push(Stretch { start, end, name: raw.name, kind: Stretched::Function })
-                }
+                rare => self.read_rare(recording, &raw, (start, end), rare, &mut events, &mut stretches),
             }
             counted += 1;
             let is_operation = events.len() > runs;
@@ -153,6 +148,28 @@ impl<'a> HostPlane<'_, 'a> {
         {
             recording.work.called(lane, offset, calls);
         }
+    }
+
+    /// Reads an event that few files have many of. The loop over all events is smaller and faster without it.
+    #[inline(never)]
+    fn read_rare(
+        &self,
+        recording: &mut XPlaneContents<'a>,
+        raw: &RawEvent<'a>,
+        (start, end): (Nanos, Nanos),
+        sort: Sort,
+        events: &mut Vec<Event>,
+        stretches: &mut Vec<Stretch>,
+    ) {
+        let kind = match sort {
+            Sort::Scope => Stretched::Scope,
+            Sort::Eager => Stretched::Operation,
+            Sort::Function => Stretched::Function,
+            Sort::Asynchronous => return self.whole(recording, raw, (start, end), events),
+            Sort::Marker => return self.mark(recording, raw, start),
+            _ => return,
+        };
+        stretches.push(Stretch { start, end, name: raw.name, kind });
     }
 
     /// What is known about the name with this number.
