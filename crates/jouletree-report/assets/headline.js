@@ -15,8 +15,8 @@ function headline() {
   made.append(
     element("p", { class: "lead" }, element("strong", {}, joules(total.energy)), " ", kindMark(total.kind),
       ...facts.filter(Boolean).map((fact) => element("span", { class: "fact" }, fact))),
-    element("p", { id: "answer" }, unbroken(data.answer.join(" "))),
-    wholeBar());
+    data.answer.length ? element("p", { id: "answer" }, unbroken(data.answer.join(" "))) : "",
+    data.whole.energy_j > 0 ? wholeBar() : "");
   if (data.trust) made.append(trustStrip());
   if (data.runs > 1) made.append(element("p", { class: "hint" }, `Energies are means over ${data.runs} runs; ± is one standard deviation. Power over time is that of the first run.`));
 }

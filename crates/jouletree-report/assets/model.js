@@ -14,6 +14,9 @@ for (let node = 1; node < tree.name.length; node += 1) childrenOf[tree.parent[no
 const endOf = tree.name.map((_, node) => node + 1);
 for (let node = tree.name.length - 1; node > 0; node -= 1) endOf[tree.parent[node]] = Math.max(endOf[tree.parent[node]], endOf[node]);
 
+/** Whether there is more than power over time. */
+const HAS_OPERATIONS = ops.node.length > 0;
+
 /** The path of a node; empty for the root. */
 function pathOf(node) {
   const names = [];

@@ -10,10 +10,6 @@ const maybe = (written) => (value) => (value === null || value === undefined ? "
 function operations() {
   const made = section("operations", "Operations");
   const all = ops.energy.map((_, row) => row);
-  if (all.length === 0) {
-    made.append(nothing("No operation was recorded."));
-    return;
-  }
   let shown = view();
   const now = (column) => (row) => shown.rows[column][row];
   const power = (row) => (now("busy")(row) > 0 ? now("energy")(row) / now("busy")(row) : null);

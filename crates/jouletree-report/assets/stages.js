@@ -8,11 +8,9 @@ const BESIDE = [["between", "between operations", "between_operations"], ["outsi
 
 function stages() {
   const made = section("stages", "Stages and steps");
-  if (data.stages.length === 0) {
-    made.append(nothing("No operation was charged with energy."));
-    return;
-  }
-  made.append(stageBars());
+  if (!HAS_OPERATIONS) made.append(nothing("No operation was recorded, so there are no layers to show."));
+  else if (data.stages.length === 0) made.append(nothing("No operation was charged with energy."));
+  if (data.stages.length) made.append(stageBars());
   if (data.steps.length) made.append(...stepTable());
   if (data.windows.length) made.append(element("h3", {}, "Windows of the program"), windowTable());
   if (data.parts.length) made.append(element("details", {}, element("summary", {}, "All parts of the run"), partTable()));

@@ -2,7 +2,10 @@
 
 window.jouletree = { data, tree };
 Object.assign(state, read());
-for (const draw of [headline, filterBar, facts, stages, layers, kinds, top10, timeline, operations, provenance]) {
+const drawing = HAS_OPERATIONS
+  ? [headline, filterBar, facts, stages, layers, kinds, top10, timeline, operations, provenance]
+  : [headline, stages, timeline, provenance];
+for (const draw of drawing) {
   try {
     draw();
   } catch (error) {

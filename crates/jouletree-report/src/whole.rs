@@ -205,7 +205,7 @@ impl Whole {
         let known = || recording.balance.iter().filter(|one| one.domain.is_none() && one.coverage > 0.0);
         let machines = known().all(|balance| is_machine(&balance));
         let counted = || known().filter(|balance| machines || !is_machine(balance));
-        let used = |balance: &Balance| balance.parts.map_or(balance.energy, |parts| parts.ours);
+        let used = |balance: &Balance| used(recording, balance);
         let energy: Joules = counted().map(used).sum();
         let ends = counted().map(|balance| Some(balance.spread()?.around(used(balance))));
         let interval = ends.reduce(|sum, one| {
@@ -391,6 +391,12 @@ impl Counted {
         }
         sum
     }
+}
+
+/// What a recording is about: what its process tree used of a device, or all of it where the machine was recorded.
+pub(crate) fn used(recording: &Recording, balance: &Balance) -> Joules {
+    let has_tree = !recording.command.is_empty() || recording.pid.is_some();
+    balance.parts.filter(|_| has_tree).map_or(balance.energy, |parts| parts.ours)
 }
 
 fn is_machine(balance: &DeviceEnergy) -> bool {

@@ -4,6 +4,7 @@ use jouletree_model::{Device, DeviceClass, Footprint, Interval, Joules, Kind, Na
 use jouletree_run::{Balance, Manifest, Recording};
 
 use super::spread::deviation;
+use crate::whole::used;
 use crate::{Slice, StageWhole, Whole};
 
 /// What one device used, or all of them.
@@ -136,12 +137,13 @@ fn of_run(manifest: &Manifest, footprint: &Footprint) -> Vec<DeviceTotal> {
         });
     }
     // What was metered and not accounted.
-    for balance in whole(recording).filter(|balance| balance.coverage > 0.0) {
+    let Some(recording) = recording else { return totals };
+    for balance in whole(Some(recording)).filter(|balance| balance.coverage > 0.0) {
         if totals.iter().any(|total| total.device.as_ref() == Some(&balance.device)) {
             continue;
         }
-        let energy = balance.parts.map_or(balance.energy, |parts| parts.ours);
-        let duration = recording.map_or(0, |recording| recording.duration_ns);
+        let energy = used(recording, balance);
+        let duration = recording.duration_ns;
         totals.push(DeviceTotal {
             device: Some(balance.device.clone()),
             kind: Some(balance.kind),
