@@ -197,10 +197,16 @@ fn run_view(run: &RunFolder, footprint: &Footprint, by: By, arguments: &ViewArgs
     match (by, arguments.format) {
         (By::Window, Format::Json) => json::written(&told()?.windows()),
         (By::Window, Format::Csv) => tables::csv(&told()?.windows()),
-        (By::Window, format) => Ok(written(program::window_table(&told()?.windows(), spread), format)),
+        (By::Window, format) => match told()?.windows().as_slice() {
+            [] => bail!("the program marked no windows; `jouletree.window` marks them (docs/windows.md)"),
+            windows => Ok(written(program::window_table(windows, spread), format)),
+        },
         (By::Phase, Format::Json) => json::written(&told()?.phases()),
         (By::Phase, Format::Csv) => tables::csv(&told()?.phases()),
-        (By::Phase, format) => Ok(written(program::phase_table(&told()?.phases(), spread), format)),
+        (By::Phase, format) => match told()?.phases().as_slice() {
+            [] => bail!(nothing_told()),
+            phases => Ok(written(program::phase_table(phases, spread), format)),
+        },
         _ => {
             let spreads = spreads(run);
             let mut shown = Shown::of(footprint, &spreads, run.manifest().recording.as_ref());
@@ -292,7 +298,12 @@ fn page(shown: &Shown<'_>, tef: &Tef, by: By, view: &ViewArgs) -> Result<Page> {
             [] => bail!(nothing_told()),
             parts => page.table(program::part_table(parts, shown.whole.spread())),
         },
-        By::Stage => page.table(program::stage_table(&stages(footprint), shown.whole.spread())),
+        By::Stage => match stages(footprint).as_slice() {
+            [] => {
+                bail!("the program named no stages; name them with --stage or `jouletree.stage` (docs/windows.md)")
+            }
+            stages => page.table(program::stage_table(stages, shown.whole.spread())),
+        },
         By::Window | By::Phase => bail!(nothing_told()),
     }
     shown.trust.iter().for_each(|trust| tables::trust(&mut page, trust));

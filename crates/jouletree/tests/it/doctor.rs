@@ -134,7 +134,7 @@ fn counters_that_only_root_may_read_come_with_the_commands() {
     }
     assert_eq!(result["realtime"]["permitted"], false, "nobody has a limit of rtprio");
     says(&result["realtime"]["remedy"], "limits.d");
-    says(&result["summary"], "only estimated");
+    says(&result["summary"], "cpu:0 estimated by a model");
 
     let refused = machine.as_nobody(&["--require", "measured"]).expect("it could be run before");
     assert_eq!(refused.code, 1);
@@ -191,7 +191,7 @@ fn a_machine_with_nothing_says_what_it_lacks() {
     says(&card["remedy"], "docker run --gpus all");
     assert!(list(&result, "sensors").len() == 1 && result["process_share"]["source"].is_string(), "{result}");
     let text = machine.run(&[]).ok();
-    assert!(text.ends_with("This machine gives energy that is only estimated, by a model, of cpu:0.\n"), "{text}");
+    assert!(text.contains("\nEnergy: cpu:0 estimated by a model. To improve: --idle-watts"), "{text}");
     let refused = machine.run(&["--require", "measured"]);
     assert!(refused.code == 1 && refused.stderr.contains("nothing here measures the processor"), "{refused:?}");
     assert!(refused.stdout.contains("Sensors\n"), "it says what there is all the same");
