@@ -112,12 +112,10 @@ fn figures_can_be_chosen_and_have_their_numbers_beside_them() {
     let (run_folder, folder) = (sample_run(&files), files.path("figures"));
     let words = ["report", &run_folder, "--figures", &folder, "--format", "svg,csv"];
     run([&words[..], &["--only", "top-energy,icicle,diagram"]].concat()).ok();
-    let diagrams = ["diagram-all-forward", "diagram-bert-encoder-forward", "diagram-bert-forward"];
-    let drawn = [&diagrams[..], &["icicle", "top-energy"]].concat();
-    assert_eq!(
-        (names(&folder, ".svg"), names(&folder, ".csv").len()),
-        (drawn.iter().map(ToString::to_string).collect(), 5)
-    );
+    let drawn = names(&folder, ".svg");
+    let is_chosen = |name: &String| name.starts_with("diagram-") || ["icicle", "top-energy"].contains(&&**name);
+    assert!(drawn.len() > 4 && drawn.iter().all(is_chosen), "{drawn:?}");
+    assert_eq!(names(&folder, ".csv"), drawn);
     let rows = |name: &str| -> Vec<csv::StringRecord> {
         let table = csv::Reader::from_path(Path::new(&folder).join(format!("{name}.csv"))).expect("a table");
         table.into_records().collect::<Result<_, _>>().expect("rows")

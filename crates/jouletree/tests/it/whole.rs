@@ -122,11 +122,14 @@ fn assert_one_whole(folder: &str) {
     // Devices, parts, stages, passes, types and operations.
     assert_close(sum(rows(&show(folder, "device", &[])), "measured_j"), energy, 1e-9, "devices");
     let parts = run(["show", folder, "--by", "part", "--format", "json"]);
+    // What all operations used, those outside of recorded steps included: timelines show them, too.
+    let mut in_all_operations = in_operations;
     if parts.code == 0 {
         let parts = parts.json();
         if !rows(&parts).is_empty() {
             assert_close(sum(rows(&parts), "energy_j"), energy, 1e-9, "parts");
             assert_close(sum(rows(&parts), "share"), 1.0, 1e-9, "shares of parts");
+            in_all_operations = sum(rows(&parts), "operations_j");
         }
     }
     let stages = show(folder, "stage", &[]);
@@ -277,7 +280,13 @@ fn assert_one_whole(folder: &str) {
         .map(|row| (key(&row), Some(row["stage"].clone()).filter(|stage| !stage.is_empty()), joules(&row)));
     assert_flat(&flat.collect::<Vec<_>>(), "export to csv");
     let parquet = parquet_table(&exported("parquet")).into_iter();
-    let parquet = parquet.map(|row| ([row.label, row.pass, row.device], row.stage.filter(|stage| !stage.is_empty()), row.energy.expect("joules")));
+    let parquet = parquet.map(|row| {
+        (
+            [row.label, row.pass, row.device],
+            row.stage.filter(|stage| !stage.is_empty()),
+            row.energy.expect("joules"),
+        )
+    });
     assert_flat(&parquet.collect::<Vec<_>>(), "export to Parquet");
     let speedscope: Value = serde_json::from_slice(&exported("speedscope")).expect("JSON");
     let weights = |profile: &Value| numbers(&profile["weights"]).iter().sum::<f64>();
@@ -288,7 +297,9 @@ fn assert_one_whole(folder: &str) {
         Some((name, "backward)" | "optimizer)")) => name.to_owned(),
         _ => name.to_owned(),
     };
-    let labels: BTreeMap<String, f64> = wanted.iter().fold(BTreeMap::new(), |mut labels, (key, energy)| {
+    // What used nothing has no width.
+    let used = wanted.iter().filter(|(_, energy)| **energy > 0.0);
+    let labels: BTreeMap<String, f64> = used.fold(BTreeMap::new(), |mut labels, (key, energy)| {
         *labels.entry(key[0].clone()).or_default() += energy;
         labels
     });
@@ -309,11 +320,13 @@ fn assert_one_whole(folder: &str) {
     for (label, energy) in &labels {
         assert_close(found[label], *energy, 1e-9, label);
     }
-    let (events, _) = decoded::chrome(&exported("perfetto"));
+    let perfetto = exported("perfetto");
+    let (events, _) = decoded::chrome(&perfetto);
     let charged = events.iter().map(|event| event.args["joules"].as_f64().unwrap_or(0.0)).sum();
-    assert_close(charged, in_operations, 1e-9, "Perfetto");
+    assert_close(charged, in_all_operations, 1e-9, "Perfetto");
+    let unrecorded = unrecorded_steps(&perfetto);
     let mut by_op: BTreeMap<[&str; 3], f64> = BTreeMap::new();
-    for event in &events {
+    for event in events.iter().filter(|event| !unrecorded.contains(&event.args["step"].as_u64())) {
         let key = ["path", "op", "pass"].map(|key| text(&event.args, key));
         *by_op.entry(key).or_default() += event.args["joules"].as_f64().unwrap_or(0.0);
     }
@@ -333,7 +346,8 @@ fn assert_one_whole(folder: &str) {
     for (frames, microjoules) in folded.iter().filter(|(frames, _)| frames[0] != "(unattributed)") {
         let name = frames.join("/");
         let name = ["_(backward)", "_(optimizer)"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
-        by_stack.get_mut(name).expect("an operation").1 += *microjoules as f64 * 1e-6;
+        by_stack.get_mut(name).unwrap_or_else(|| panic!("collapsed has another operation: {name}")).1 +=
+            *microjoules as f64 * 1e-6;
     }
     for (name, (energy, found)) in by_stack {
         // A stack of each pass.
@@ -349,8 +363,8 @@ fn assert_one_whole(folder: &str) {
     let (_, threads, _) = decoded::firefox(&exported("firefox"));
     let weights = threads.iter().flat_map(|thread| &thread.samples).map(|(_, weight)| weight * 1e-6);
     let found: f64 = weights.sum();
-    let difference = (found - in_operations).abs();
-    assert!(difference <= 1e-6 * threads.len() as f64, "Firefox: {found} of {in_operations} J");
+    let difference = (found - in_all_operations).abs();
+    assert!(difference <= 1e-6 * threads.len() as f64, "Firefox: {found} of {in_all_operations} J");
     // Whole numbers: to a unit for each sample.
     let (types, samples) = decoded::pprof(&exported("pprof"));
     let is_energy = |(_, unit): &(String, String)| unit.ends_with("joules") || unit == "µJ";
@@ -367,9 +381,9 @@ fn assert_one_whole(folder: &str) {
             (sum.0, sum.1) = (sum.0 + joules, sum.1 + size);
         }
     }
-    assert!(found.keys().eq(labels.keys()), "pprof has other operations");
-    for (label, energy) in &labels {
-        let (joules, unit) = found[label];
+    assert!(labels.keys().all(|label| found.contains_key(label)), "pprof has other operations");
+    for (label, (joules, unit)) in &found {
+        let energy = labels.get(label).copied().unwrap_or(0.0);
         assert!((joules - energy).abs() <= unit + 1e-9 * energy, "pprof: {label}: {joules} of {energy} J");
     }
     for (pass, (joules, unit)) in of_passes {
@@ -377,6 +391,14 @@ fn assert_one_whole(folder: &str) {
     }
     let found: f64 = samples.iter().map(|sample| sample.values[place] as f64 * size).sum();
     assert!((found - energy).abs() <= size * samples.len() as f64, "pprof: {found} of {energy} J");
+}
+
+/// The steps that were not recorded, by their numbers, as Perfetto's row of steps has them.
+fn unrecorded_steps(perfetto: &[u8]) -> BTreeSet<Option<u64>> {
+    let document: Value = serde_json::from_slice(perfetto).expect("JSON");
+    let steps = list(&document, "traceEvents").iter().filter(|event| event["cat"] == "step");
+    let unrecorded = steps.filter(|step| step["args"]["recorded"] == false);
+    unrecorded.map(|step| text(step, "name").split(' ').nth(1).and_then(|number| number.parse().ok())).collect()
 }
 
 /// A frame of folded stacks, which has no way to write these.

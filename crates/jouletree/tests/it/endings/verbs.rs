@@ -71,7 +71,8 @@ impl Verb {
 pub const STATUS: i32 = 7;
 /// What it writes to standard error when it has begun.
 const BEGUN: &str = "it has begun";
-const COMMAND: &str = "trap 'exit 7' HUP INT TERM; echo 'it has' begun >&2; while :; do sleep 0.1; done";
+const COMMAND: &str =
+    "trap '' PIPE; trap 'exit 7' HUP INT TERM; echo 'it has' begun >&2; while :; do sleep 0.1; done";
 
 /// A request of the Python package; no row is written for it.
 const REQUEST: &str = r#"{"version": 1, "settings": {"country_iso_code": "ITA"},
