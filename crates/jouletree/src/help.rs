@@ -103,7 +103,7 @@ fn pieces(text: &str) -> Vec<Piece> {
         match pieces.last_mut() {
             _ if words.is_empty() => pieces.push(Piece::Gap),
             _ if depth == 2 => {
-                let (command, about) = words.split_once("   ").unwrap_or((words, ""));
+                let (command, about) = words.split_once("  ").unwrap_or((words, ""));
                 let (line, command, about) = (whole.to_owned(), command.to_owned(), about.trim().to_owned());
                 pieces.push(Piece::Example { line, command, about });
             }
