@@ -251,7 +251,10 @@ fn assert_nested(slices: &[Slice]) {
         for (start, end) in times {
             // Times are in nanoseconds.
             open.retain(|open| *open > start + 5e-4);
-            assert!(open.last().is_none_or(|open| end <= open + 5e-4), "{thread:?}: {start} … {end} does not nest");
+            assert!(
+                open.last().is_none_or(|open| end <= open + 5e-4),
+                "{thread:?}: {start} … {end} does not nest"
+            );
             open.push(end);
         }
     }
