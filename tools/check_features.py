@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Fails if a dependency has other features in one build than in another, because Cargo then compiles it twice.
 
-`make demo` and `make package` build the package `jouletree`, `make bench` builds `jouletree-bench`. Each is compared with the
-whole workspace. What differs belongs into crates/workspace-hack/Cargo.toml.
+`make demo` and `make package` build the package `jouletree`, `make bench` builds `jouletree-bench`. Each is compared with
+the whole workspace. What differs belongs into crates/workspace-hack/Cargo.toml.
 """
 
 import os

@@ -11,6 +11,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -159,6 +160,20 @@ class Run:
                         waiting.append(taker)
         return found
 
+    def ways_back(self) -> list[str]:
+        """The forward arrows from a numbered layer to one that comes before it."""
+        found, waiting = [], [self.result["tree"]]
+        while waiting:
+            layer = waiting.pop()
+            waiting += layer["children"]
+            for edge in layer["edges"]:
+                ends = [re.fullmatch(r"(.*\D)(\d+)", edge[end]) for end in ("from", "to")]
+                if edge["from_pass"] == edge["to_pass"] == "forward" and all(ends):
+                    (before, low), (after, high) = (end.groups() for end in ends)
+                    if before.startswith("layer") and before == after and int(low) >= int(high):
+                        found.append(f"{layer['path']}: {edge['from']} > {edge['to']}")
+        return found
+
     def by_layer(self, depth: int) -> dict[str, float]:
         sums: dict[str, float] = collections.defaultdict(float)
         for op in self.ops:
@@ -205,6 +220,7 @@ def test_joules_go_to_the_layers_of_the_program(example: Example, tmp_path: path
     assert share >= 0.95, outermost
     for path, arrows in example.arrows.items():
         assert run.arrows(path) == arrows, path
+    assert not run.ways_back()
     passes = {op["pass"] for op in run.ops if op["energy_j"]}
     assert passes >= ({"forward", "backward", "optimizer"} if example.trains else {"forward"})
     assert "by layer" in run.output and "jouletree itself" in run.output

@@ -3,6 +3,9 @@
 use jouletree_model::Grams;
 use serde::Serialize;
 
+/// Less than a metre, a few seconds or a thousandth of a charge give no idea of it.
+const SMALLEST: f64 = 1e-3;
+
 /// By which factors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Factors {
@@ -53,12 +56,13 @@ impl Equivalents {
         }
     }
 
-    /// Each by itself: how much, of what unit, and by which of our factors.
-    pub fn lines(&self) -> [(f64, &'static str, &'static str); 3] {
-        [
+    /// Each that gives an idea of it, by itself: how much, of what unit, and by which of our factors.
+    pub fn lines(&self) -> impl Iterator<Item = (f64, &'static str, &'static str)> {
+        let all = [
             (self.car_km, "km", "by a new car of 2023 in the European Union, 107.5 g/km"),
             (self.tv_hours, "h", "of television, 97 g/h"),
             (self.phone_charges, "charges", "of a telephone, 8.22 g each"),
-        ]
+        ];
+        all.into_iter().filter(|(amount, _, _)| *amount >= SMALLEST)
     }
 }

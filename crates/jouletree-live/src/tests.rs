@@ -291,9 +291,13 @@ fn a_daemon_is_closed_unless_that_is_meant() {
 fn a_label_is_no_sentence() {
     let mut snapshot = snapshot();
     snapshot.devices[0].source =
-        "share of a machine's power at the plug, by what servers draw, on a host".to_owned();
+        "this VM's share (2 CPUs) of the wall power of a typical server with EPYC, 3rd generation, processors"
+            .to_owned();
     let page = exposition(families(&snapshot, None), Exposition::OpenMetrics).unwrap();
-    assert!(page.contains("source=\"share of a machine's power at the plug\"}"), "{page}");
+    assert!(
+        page.contains("source=\"this VM's share (2 CPUs) of the wall power of a typical server with EPYC\"}"),
+        "{page}"
+    );
 }
 
 proptest! {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Device, Nanos, TimeRange};
+use crate::{Device, Event, Nanos, Pass, TimeRange, Trace};
 
 /// Everything that trace files hold, by device and category. It is taken only when it is asked for.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -33,6 +33,23 @@ pub struct Holding {
 }
 
 impl Census {
+    /// The census of a trace whose files are gone: its operations by pass.
+    pub fn of_operations(trace: &Trace) -> Census {
+        let mut census = Census::default();
+        for lane in &trace.lanes {
+            let Some(device) = trace.devices.get(lane.device()) else { continue };
+            for pass in Pass::ALL {
+                let is_of_pass = |event: &&Event| trace.ops.get(event.op).is_some_and(|op| op.pass == pass);
+                let mut events = lane.events().iter().filter(is_of_pass).peekable();
+                if events.peek().is_some() {
+                    let span = |event: &Event| Span { start: event.start, end: event.end, is_operation: true };
+                    census.add(device, pass.as_str(), events.map(span));
+                }
+            }
+        }
+        census
+    }
+
     /// Adds events of one category of a device.
     pub fn add(&mut self, device: &Device, category: &str, spans: impl IntoIterator<Item = Span>) {
         self.spans.entry((device.clone(), category.to_owned())).or_default().extend(spans);

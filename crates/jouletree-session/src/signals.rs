@@ -8,7 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use rustix::process::Signal;
+use rustix::process::{Signal, getpgrp};
+use rustix::termios::tcgetpgrp;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
@@ -19,10 +20,15 @@ const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 /// Takes the signals that end programs and passes them to the listener, from now on. A terminal sends its own (Ctrl-C)
 /// to every program that it runs; those are left out, as they need not be passed on.
 pub fn listen() -> Result<Listener> {
-    let has_terminal = std::io::stdin().is_terminal();
     // Under nohup, or in the background of a script, signals are ignored: by this program as by its command.
     let numbers = ENDING.into_iter().filter(|number| !is_ignored(*number));
-    take(numbers, move |signal| !has_terminal || !matches!(signal, Signal::INT | Signal::QUIT), None)
+    take(numbers, |signal| !matches!(signal, Signal::INT | Signal::QUIT) || !is_in_foreground(), None)
+}
+
+/// Whether this program is among those that get the signals of its terminal's keys.
+fn is_in_foreground() -> bool {
+    let terminal = std::io::stdin();
+    terminal.is_terminal() && tcgetpgrp(&terminal).is_ok_and(|group| group == getpgrp())
 }
 
 /// The same for a program without a child to pass them on to.

@@ -108,7 +108,7 @@ fn text(detected: &Detected) -> String {
         "Hardware".to_owned(),
         format!(
             "- Memory: {}",
-            detected.ram_total_gib.map_or("unknown".to_owned(), |size| format!("{size:.3} GiB"))
+            detected.ram_total_gib.map_or("unknown".to_owned(), |size| format!("{size:.1} GiB"))
         ),
         format!(
             "- CPU count: {}",

@@ -57,8 +57,8 @@ fn beside(diagnosis: &Diagnosis, width: usize, text: &mut String) {
     }
     let realtime = &diagnosis.realtime;
     let said = match &realtime.reason {
-        None => "permitted (SCHED_FIFO)".to_owned(),
-        Some(reason) => format!("SCHED_FIFO is not permitted: {reason}"),
+        None => "yes".to_owned(),
+        Some(reason) => format!("no: {reason}"),
     };
     item(text, "real-time sampling", &said, realtime.remedy.as_deref(), width);
     if let Some(filter) = &diagnosis.energy_filter {

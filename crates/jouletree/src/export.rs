@@ -193,7 +193,7 @@ impl Target {
         // Another process may have been faster.
         check_free(path)?;
         partial.become_whole()?;
-        writeln_stderr!("wrote {}", path.display());
+        writeln_stderr!("jouletree: wrote {}", path.display());
         Ok(())
     }
 }

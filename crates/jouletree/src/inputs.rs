@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use jouletree_account::{Rule, Spreads, energy_series, rule_for_unit};
-use jouletree_model::{Nanos, Trace, Warning};
+use jouletree_model::{Census, Nanos, Trace, Warning};
 use jouletree_run::{MeteredSeries, PowerInput, Recording, RunFolder, Scope, accounted, read_power};
 use jouletree_trace::{Progress, ReadOptions, TraceError, find_traces, merge_with_model, read_model, read_trace};
 use rayon::prelude::*;
@@ -63,7 +63,11 @@ fn one_trace(
     progress: &Progress,
 ) -> Result<Option<Trace>> {
     if path.is_dir() {
-        return Ok(Some(RunFolder::open(path)?.read_trace(rayon::current_num_threads())?));
+        let mut trace = RunFolder::open(path)?.read_trace(rayon::current_num_threads())?;
+        if options.census {
+            trace.census = Census::of_operations(&trace);
+        }
+        return Ok(Some(trace));
     }
     match read_trace(path, options, progress) {
         Err(TraceError::Empty { .. }) if !is_named => Ok(None),

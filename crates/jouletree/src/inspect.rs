@@ -1,6 +1,7 @@
 //! `jouletree inspect`: what a trace file is, what it holds and what is missing for accounting.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -8,12 +9,15 @@ use clap::Args;
 use indexmap::IndexMap;
 use jouletree_account::{Activity, activity};
 use jouletree_model::{Device, Event, Holding, Nanos, Step, TimeBase, Trace, TraceSource, Warning};
+use jouletree_run::RunFolder;
 use serde::Serialize;
 
 use crate::cli::{InputArgs, InspectFormat};
 use crate::columns::{Columns, Keep};
 use crate::{inputs, json, print, print_warnings};
 
+/// More files than this are counted.
+const MOST_FILES: usize = 3;
 /// Kernels of CUPTI's range profiler, which no reader uses.
 const PROFILER_RANGES: &str = "cuda_profiler_range";
 
@@ -41,10 +45,11 @@ pub struct InspectArgs {
 pub fn run(arguments: &InspectArgs) -> Result<ExitCode> {
     let trace = inputs::traces(&arguments.input, true)?;
     let activity = activity(&trace);
+    let has_power = arguments.input.traces.iter().any(|path| RunFolder::is_at(path));
     let inspection = Inspection::of(&trace, &activity, arguments.top);
     match arguments.format {
         InspectFormat::Table => {
-            print(&inspection.text())?;
+            print(&inspection.text(has_power))?;
             print_warnings(&trace.warnings);
         }
         InspectFormat::Json => print(&json::written(&inspection)?)?,
@@ -151,11 +156,11 @@ impl<'a> Inspection<'a> {
         }
     }
 
-    fn text(&self) -> String {
+    fn text(&self, has_power: bool) -> String {
         let mut text = String::new();
         let mut line = |key: &str, value: String| text.push_str(&format!("{key:<11}{value}\n"));
         line("format", self.format.clone());
-        line("files", self.files.iter().map(|file| file.file.as_str()).collect::<Vec<_>>().join(", "));
+        line("files", files_text(self.files));
         line("time base", self.time_base_text());
         if let (Some(start), Some(end)) = (self.start_ns, self.end_ns) {
             line("time span", format!("{} from {start} ns", Nanos(end) - Nanos(start)));
@@ -166,9 +171,14 @@ impl<'a> Inspection<'a> {
         if let Some(share) = self.in_layers {
             line("in layers", format!("{:.1} % of the operations' time lies below a named layer", 100.0 * share));
         }
-        let missing =
-            if self.missing.is_empty() { "nothing but power".to_owned() } else { self.missing.join("; ") };
-        line("missing", missing);
+        line(
+            "missing",
+            match (self.missing.as_slice(), has_power) {
+                ([], true) => "nothing".to_owned(),
+                ([], false) => "nothing but power".to_owned(),
+                (missing, _) => missing.join("; "),
+            },
+        );
         text.push('\n');
         text.push_str(&self.devices_text());
         text.push('\n');
@@ -228,6 +238,24 @@ impl<'a> Inspection<'a> {
             ]);
         }
         table.text()
+    }
+}
+
+/// Files by their names; of many the first and the last.
+fn files_text(files: &[TraceSource]) -> String {
+    let mut names: Vec<&str> = files.iter().map(|file| file.file.as_str()).collect();
+    // `trace-2` before `trace-10`.
+    names.sort_by_key(|name| (name.len(), *name));
+    let text = match names.as_slice() {
+        [first, .., last] if names.len() > MOST_FILES => {
+            let last = Path::new(last).file_name().map_or((*last).into(), |name| name.to_string_lossy());
+            format!("{}, from {first} to {last}", names.len())
+        }
+        few => few.join(", "),
+    };
+    match names.iter().any(|name| Path::new(name).exists()) || names.is_empty() {
+        true => text,
+        false => text + " (removed after accounting)",
     }
 }
 

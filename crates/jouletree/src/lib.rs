@@ -154,11 +154,18 @@ fn arguments() -> Cli {
     let matches = help::command().try_get_matches().unwrap_or_else(|error| {
         let words: Vec<String> = std::env::args().skip(1).collect();
         let hint = help::missing_dashes(&words).filter(|_| error.use_stderr());
-        let _ = error.print();
+        let printed = error.print();
         if let Some(meant) = hint {
             writeln_stderr!("\nThe command to run follows `--`: {meant}");
         }
-        std::process::exit(error.exit_code())
+        std::process::exit(match printed {
+            // Help is a result as any other.
+            Err(lost) if lost.kind() != ErrorKind::BrokenPipe && !error.use_stderr() => {
+                writeln_stderr!("error: cannot write to standard output: {lost}");
+                1
+            }
+            _ => error.exit_code(),
+        })
     });
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }

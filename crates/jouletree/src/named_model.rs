@@ -65,7 +65,7 @@ impl ModelArgs {
         let path = Path::new(&self.model);
         if let Some(tree) = tree_at(path)? {
             refuse(&self.model, self.choice())?;
-            let (batch, sequence) = input_size(&tree).unwrap_or((1, 1));
+            let (batch, sequence) = input_size(&tree, None).unwrap_or((1, 1));
             return Ok(Sketch::of_tree(&tree, &self.model, batch, sequence));
         }
         let found = self.found()?;

@@ -1,6 +1,6 @@
 //! What a program noted about itself as tables: its steps by what they do, its parts, its windows and its stages.
 
-use jouletree_model::{Nanos, Spread};
+use jouletree_model::{Joules, Nanos, Spread};
 use jouletree_report::{PartRow, PhaseRow, StageRow, WindowRow, parts_by_name};
 
 use crate::cell::Cell;
@@ -21,7 +21,8 @@ pub fn stage_table(rows: &[StageRow], spread: Option<Spread>) -> Columns {
     for row in rows {
         let parts = [row.forward, row.backward, row.optimizer, row.between_operations, row.outside];
         let first = [row.stage.clone(), text(row.energy), percent(row.run_share)];
-        table.row([first.to_vec(), parts.map(text).to_vec()].concat());
+        let part = |energy: Joules| if energy.0 == 0.0 { "·".to_owned() } else { text(energy) };
+        table.row([first.to_vec(), parts.map(part).to_vec()].concat());
     }
     table
 }

@@ -29,7 +29,9 @@ Examples:
   jouletree report RUN1 RUN2 RUN3 -o report.html   runs of the same program: means, with whiskers of one standard deviation
   jouletree report RUN --anonymous -o report.html  for double-blind review: no host, user, folder or process
   jouletree report RUN --figures paper/ --format pdf            figures in the width of a column
-  jouletree report RUN --figures paper/ --format pdf,png --layer bert/encoder/layer_0 --pass all";
+  jouletree report RUN --figures paper/ --format pdf,png --layer bert/encoder/layer_0 --pass all
+  jouletree report RUN --figures paper/ --format pdf,csv --only top-energy,stages
+      two of them, and the numbers that they show";
 
 #[derive(Args)]
 pub struct ReportArgs {
@@ -62,6 +64,9 @@ pub struct ReportArgs {
         requires = "figures"
     )]
     pub format: Vec<Form>,
+    /// Only these figures; comma-separated, by default all
+    #[arg(long, value_name = "FIGURE", value_enum, value_delimiter = ',', requires = "figures")]
+    pub only: Vec<FigureKind>,
     /// A layer whose diagram is drawn, beside the root and the largest layers below it; may be given several times
     #[arg(long = "layer", value_name = "PATH", requires = "figures")]
     pub layers: Vec<String>,
@@ -100,6 +105,39 @@ pub enum Form {
     Pdf,
     /// Pixels, 300 to an inch
     Png,
+    /// The numbers that the figure shows, for those who draw their own
+    Csv,
+}
+
+/// A figure, or figures of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FigureKind {
+    /// Energy by stage and pass
+    Stages,
+    /// Diagrams of layers
+    Diagram,
+    /// The operations that used most
+    TopEnergy,
+    /// The operations with the highest power
+    TopPower,
+    /// Power over a step
+    PowerStep,
+    /// All layers, as wide as their energy
+    Icicle,
+}
+
+impl FigureKind {
+    /// Whether a figure is one of this kind, by its name.
+    fn is_of(self, figure: &str) -> bool {
+        match self {
+            FigureKind::Stages => figure == "stages",
+            FigureKind::Diagram => figure.starts_with("diagram-"),
+            FigureKind::TopEnergy => figure == "top-energy",
+            FigureKind::TopPower => figure == "top-power",
+            FigureKind::PowerStep => figure == "power-step",
+            FigureKind::Icicle => figure == "icicle",
+        }
+    }
 }
 
 impl From<Form> for FigureFormat {
@@ -108,6 +146,7 @@ impl From<Form> for FigureFormat {
             Form::Svg => FigureFormat::Svg,
             Form::Pdf => FigureFormat::Pdf,
             Form::Png => FigureFormat::Png,
+            Form::Csv => FigureFormat::Csv,
         }
     }
 }
@@ -176,7 +215,10 @@ fn write_figures(study: &Study, arguments: &ReportArgs, folder: &Path) -> Result
         pass: arguments.pass.0,
         highlight: arguments.highlight.clone(),
     };
-    let figures = Figures::of(study, &choice)?;
+    let mut figures = Figures::of(study, &choice)?;
+    let is_wanted = |name: &str| arguments.only.is_empty() || arguments.only.iter().any(|kind| kind.is_of(name));
+    figures.drawn.retain(|figure| is_wanted(&figure.name));
+    figures.missing.retain(|(name, _)| is_wanted(name));
     for (name, why) in &figures.missing {
         writeln_stderr!("jouletree: {name} is not written: {why}");
     }

@@ -197,10 +197,16 @@ fn run_view(run: &RunFolder, footprint: &Footprint, by: By, arguments: &ViewArgs
     match (by, arguments.format) {
         (By::Window, Format::Json) => json::written(&energies()?.windows()),
         (By::Window, Format::Csv) => tables::csv(&energies()?.windows()),
-        (By::Window, format) => Ok(written(program::window_table(&energies()?.windows(), spread), format)),
+        (By::Window, format) => match energies()?.windows().as_slice() {
+            [] => bail!("the program marked no windows; `jouletree.window` marks them (docs/windows.md)"),
+            windows => Ok(written(program::window_table(windows, spread), format)),
+        },
         (By::Phase, Format::Json) => json::written(&energies()?.phases()),
         (By::Phase, Format::Csv) => tables::csv(&energies()?.phases()),
-        (By::Phase, format) => Ok(written(program::phase_table(&energies()?.phases(), spread), format)),
+        (By::Phase, format) => match energies()?.phases().as_slice() {
+            [] => bail!(no_steps()),
+            phases => Ok(written(program::phase_table(phases, spread), format)),
+        },
         _ => {
             let spreads = spreads(run);
             let mut shown = Shown::of(footprint, &spreads, run.manifest().recording.as_ref());
@@ -257,7 +263,7 @@ fn whole_view(shown: &Shown<'_>, by: By, view: &ViewArgs) -> Result<String> {
         (false, By::Step) => tables::csv(&rows::step_rows(footprint)),
         (false, By::Stage) => tables::csv(&stages(footprint)),
         (false, By::Part) => tables::csv(&parts(footprint)),
-        (_, By::Window | By::Phase) => Err(nothing_told()),
+        (_, By::Window | By::Phase) => Err(no_steps()),
     }
 }
 
@@ -289,17 +295,22 @@ fn page(shown: &Shown<'_>, tef: &Tef, by: By, view: &ViewArgs) -> Result<Page> {
             None => page.words("the trace has no steps"),
         },
         By::Part => match parts(footprint).as_slice() {
-            [] => bail!(nothing_told()),
+            [] => bail!(no_steps()),
             parts => page.table(program::part_table(parts, shown.whole.spread())),
         },
-        By::Stage => page.table(program::stage_table(&stages(footprint), shown.whole.spread())),
-        By::Window | By::Phase => bail!(nothing_told()),
+        By::Stage => match stages(footprint).as_slice() {
+            [] => {
+                bail!("the program named no stages; name them with --stage or `jouletree.stage` (docs/windows.md)")
+            }
+            stages => page.table(program::stage_table(stages, shown.whole.spread())),
+        },
+        By::Window | By::Phase => bail!(no_steps()),
     }
     shown.trust.iter().for_each(|trust| tables::trust(&mut page, trust));
     Ok(page)
 }
 
-fn nothing_told() -> anyhow::Error {
+fn no_steps() -> anyhow::Error {
     anyhow!("windows, phases and parts are those of programs that ran under `jouletree run`; this run has none")
 }
 

@@ -142,7 +142,8 @@ impl Lessons {
         let run = RunFolder::open(path)?;
         let footprint = run.read_footprint()?;
         let model = root_class(&footprint).unwrap_or_else(|| name.clone());
-        for (pass, tree, sketch) in measured_passes(&footprint, &model)? {
+        let samples = run.read_program()?.steps().find_map(|step| step.samples);
+        for (pass, tree, sketch) in measured_passes(&footprint, &model, samples)? {
             if pass == Pass::Forward {
                 self.warnings.extend(sketch.warnings);
             }

@@ -34,7 +34,7 @@ pub fn lines(answer: &Answer) -> Vec<Line> {
     let energy =
         |name, value: KilowattHours, how| line(name, Some(value.0), "kWh", amounts::kilowatt_hours(value), how);
     let mut lines = vec![
-        energy("computers", answer.it_energy_kwh, hardware(answer)),
+        energy("IT equipment", answer.it_energy_kwh, hardware(answer)),
         energy("data centre", answer.energy_kwh, format!("PUE {}", answer.pue)),
     ];
     lines.push(match (&answer.intensity, answer.carbon) {
@@ -68,9 +68,9 @@ pub fn lines(answer: &Answer) -> Vec<Line> {
         ));
     }
     if let Some(same) = &answer.equivalents {
-        lines.extend(same.lines().into_iter().map(|(value, unit, how)| {
+        lines.extend(same.lines().map(|(value, unit, how)| {
             line(
-                "as much as",
+                "comparable to",
                 Some(value),
                 unit,
                 format!("{} {unit}", amounts::significant(value)),

@@ -46,6 +46,7 @@ pub struct PowerLaw {
     per_thread: bool,
     /// The power of the load that the power above idle goes with.
     exponent: i32,
+    /// Whose power it is, or where it comes from.
     basis: String,
 }
 
@@ -66,25 +67,22 @@ impl Quantiles {
 impl PowerLaw {
     /// By the family of the processor, or by what servers draw in general.
     pub fn of_cpu(cpu: &Cpu) -> PowerLaw {
-        let (idle, full, mut basis) = match cpu.power() {
+        let (idle, full, basis) = match cpu.power() {
             Some(family) => (
                 Quantiles::around(family.idle, FAMILY_IDLE),
                 Quantiles::around(family.full, FAMILY_FULL),
-                format!("what servers with {} processors draw", family.name),
+                format!("a typical server with {} processors", family.name),
             ),
-            None => (ANY_IDLE, ANY_FULL, "what servers since 2017 draw".to_owned()),
+            None => (ANY_IDLE, ANY_FULL, "a typical server built since 2017".to_owned()),
         };
         let emptiness = if cpu.is_virtual { EMPTY_HOST } else { 1.0 };
-        if cpu.is_virtual {
-            basis += ", on a host that others may leave half empty";
-        }
         PowerLaw { idle, full, emptiness, per_thread: true, exponent: 1, basis }
     }
 
     /// By the powers of the whole machine that the user measured.
     pub fn of_pair(idle: Watts, full: Watts) -> PowerLaw {
         let (idle, full) = (Quantiles::exactly(idle), Quantiles::exactly(full));
-        let basis = "its idle and full power as given".to_owned();
+        let basis = "wall power between --idle-watts and --full-watts".to_owned();
         PowerLaw { idle, full, emptiness: 1.0, per_thread: false, exponent: 1, basis }
     }
 
@@ -97,8 +95,14 @@ impl PowerLaw {
         PowerLaw { idle, full, emptiness: 1.0, per_thread: false, exponent: 3, basis }
     }
 
-    pub(super) fn basis(&self) -> &str {
-        &self.basis
+    /// What a machine with so many CPUs is taken to draw, in words.
+    pub(super) fn basis(&self, cpus: u32) -> String {
+        let (basis, plural) = (&self.basis, if cpus == 1 { "" } else { "s" });
+        match (self.per_thread, self.emptiness > 1.0) {
+            (true, true) => format!("this VM's share ({cpus} CPU{plural}) of the wall power of {basis}"),
+            (true, false) => format!("wall power of {basis} ({cpus} CPU{plural})"),
+            (false, _) => basis.clone(),
+        }
     }
 
     pub(super) fn is_sensible(&self) -> bool {

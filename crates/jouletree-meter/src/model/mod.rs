@@ -60,7 +60,7 @@ pub fn find(roots: &Roots, given: Option<&Given>) -> Found {
     let info = SensorInfo {
         device: Device::new(DeviceClass::Cpu, 0),
         domain: None,
-        source: format!("model: share of a machine's power at the plug, by {}", law.basis()),
+        source: format!("model: {}", law.basis(cpus)),
         kind: Kind::Estimated,
         range: None,
         step: Microjoules(1.0),
@@ -126,8 +126,6 @@ impl Sensor for ModelSensor {
         let Some(Bounds { low, high }) = self.info.quality.bounds.map(Bounds::at_95) else {
             return vec!["estimated from the powers that were given; its error is unknown".to_owned()];
         };
-        vec![format!(
-            "estimated: the truth lies between {low:.2} and {high:.2} times the figure in 95 of 100 cases"
-        )]
+        vec![format!("estimated: 95 % interval {low:.2}–{high:.2} × the estimate")]
     }
 }

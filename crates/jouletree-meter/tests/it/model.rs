@@ -45,7 +45,7 @@ fn a_known_family_on_a_virtual_machine() {
     let found = find(&roots, None);
     let mut sensor = found.sensor.unwrap();
     assert_eq!((found.info.kind, found.info.device.to_string().as_str()), (Kind::Estimated, "host/cpu:0"));
-    assert!(found.info.source.contains("Sapphire Rapids") && found.info.source.contains("plug"));
+    assert!(found.info.source.contains("Sapphire Rapids") && found.info.source.contains("wall power"));
     let widest = found.info.quality.bounds.unwrap();
     assert!((widest.low - 0.45).abs() < 1e-9 && (widest.high - 2.0 * 1.89).abs() < 1e-9, "{widest:?}");
 

@@ -22,9 +22,14 @@ pub enum FootprintError {
     NoEnergy(String),
 }
 
-/// The trees of a run, one for each of the passes that gradients go through, with the energy of one step.
-pub fn measured_passes(footprint: &Footprint, name: &str) -> Result<Vec<(Pass, Tree, Sketch)>, FootprintError> {
-    let (batch, sequence) = input_size(&footprint.model).unwrap_or((1, 1));
+/// The trees of a run, one for each of the passes that gradients go through, with the energy of one step. `samples` are those
+/// of a step, where the program reported them.
+pub fn measured_passes(
+    footprint: &Footprint,
+    name: &str,
+    samples: Option<u64>,
+) -> Result<Vec<(Pass, Tree, Sketch)>, FootprintError> {
+    let (batch, sequence) = input_size(&footprint.model, samples).unwrap_or((1, 1));
     let mut sketch = Sketch::of_tree(&footprint.model, name, batch, sequence);
     sketch.parts.extend(attentions(footprint));
     if !sketch.has_primitives() {
@@ -109,8 +114,9 @@ fn step_count(footprint: &Footprint) -> f64 {
     footprint.steps.iter().map(|step| step.step).collect::<BTreeSet<_>>().len().max(1) as f64
 }
 
-/// Samples, and tokens of each, that a model was given; `None` when they are unknown.
-pub fn input_size(model: &ModelTree) -> Option<(u64, u64)> {
+/// Samples, and tokens of each, that a model was given; `None` when they are unknown. Models may put the tokens of all samples
+/// in one dimension, which the number of samples shows.
+pub fn input_size(model: &ModelTree, samples: Option<u64>) -> Option<(u64, u64)> {
     let shapes = model.nodes().filter_map(|(_, op, facts)| {
         let shape = facts.inputs.first().filter(|shape| shape.dimensions.len() > 1)?;
         (op.pass == Pass::Forward).then_some(shape)
@@ -118,10 +124,11 @@ pub fn input_size(model: &ModelTree) -> Option<(u64, u64)> {
     let sizes: Vec<u64> = shapes
         .map(|shape| shape.dimensions.iter().filter_map(|size| u64::try_from(*size).ok()).collect())
         .next()?;
-    match *sizes.as_slice() {
-        [batch, sequence] | [batch, sequence, _] => Some((batch, sequence)),
-        [batch, ..] => Some((batch, 1)),
-        [] => None,
+    match (sizes.as_slice(), samples.filter(|samples| *samples > 0)) {
+        ([tokens, ..], Some(batch)) if *tokens > batch && tokens % batch == 0 => Some((batch, tokens / batch)),
+        ([], _) => None,
+        ([batch, sequence] | [batch, sequence, _], _) => Some((*batch, *sequence)),
+        ([batch, ..], _) => Some((*batch, 1)),
     }
 }
 
@@ -175,7 +182,7 @@ mod tests {
 
     #[test]
     fn energies_are_those_of_modules_and_add_up() {
-        let trees = measured_passes(&footprint(), "run").unwrap();
+        let trees = measured_passes(&footprint(), "run", None).unwrap();
         let (pass, tree, _) = &trees[0];
         assert_eq!(*pass, Pass::Forward);
         let energy = |scope: &str| tree.nodes.iter().find(|node| node.scope == scope).unwrap().measured.0;
@@ -191,13 +198,24 @@ mod tests {
     }
 
     #[test]
+    fn tokens_of_all_samples_may_be_one_dimension() {
+        let mut model = ModelTree::default();
+        let facts = Facts { inputs: shapes(&[&[512, 256]]), ..Facts::default() };
+        model.insert(Op::new("dense/MatMul", "MatMul", "dense/MatMul", Pass::Forward), facts);
+        assert_eq!(input_size(&model, Some(8)), Some((8, 64)));
+        assert_eq!(input_size(&model, Some(512)), Some((512, 256)));
+        assert_eq!(input_size(&model, None), Some((512, 256)));
+        assert_eq!(input_size(&ModelTree::default(), Some(8)), None);
+    }
+
+    #[test]
     fn a_run_that_teaches_nothing_says_why() {
         let mut without_sizes = footprint();
         without_sizes.model = ModelTree::default();
         without_sizes.ops = jouletree_model::OpTable::default();
-        assert!(matches!(measured_passes(&without_sizes, "run"), Err(FootprintError::NoSizes(_))));
+        assert!(matches!(measured_passes(&without_sizes, "run", None), Err(FootprintError::NoSizes(_))));
         let mut without_energy = footprint();
         without_energy.energies.clear();
-        assert!(matches!(measured_passes(&without_energy, "run"), Err(FootprintError::NoEnergy(_))));
+        assert!(matches!(measured_passes(&without_energy, "run", None), Err(FootprintError::NoEnergy(_))));
     }
 }

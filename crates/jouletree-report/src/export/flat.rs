@@ -1,10 +1,12 @@
 //! The footprint as one flat table, the largest consumer first: CSV for spreadsheets, Parquet for data frames.
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
+use jouletree_account::{Labels, label, named};
 use jouletree_model::{Footprint, OpEnergy, in_spreadsheet};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
@@ -22,6 +24,8 @@ const CHUNK: usize = 1 << 12;
 struct Row<'a> {
     device: &'a str,
     path: &'a str,
+    /// As in every list of operations: no other of its pass and device has it.
+    label: Cow<'a, str>,
     op_type: &'a str,
     name: &'a str,
     pass: &'static str,
@@ -35,9 +39,10 @@ struct Row<'a> {
     kind: Option<&'static str>,
 }
 
-const COLUMNS: [(&str, DataType, bool); 11] = [
+const COLUMNS: [(&str, DataType, bool); 12] = [
     ("device", DataType::Utf8, false),
     ("path", DataType::Utf8, false),
+    ("label", DataType::Utf8, false),
     ("op_type", DataType::Utf8, false),
     ("name", DataType::Utf8, false),
     ("pass", DataType::Utf8, false),
@@ -50,30 +55,32 @@ const COLUMNS: [(&str, DataType, bool); 11] = [
 ];
 
 pub(super) fn write_csv(footprint: &Footprint, output: &mut dyn Write) -> Result<(), ExportError> {
-    let devices = device_names(footprint);
+    let (devices, labels) = (device_names(footprint), Labels::of(&footprint.ops));
     let mut table = csv::WriterBuilder::new().has_headers(false).from_writer(output);
     // A table without rows has a header, too.
     table.write_record(COLUMNS.map(|(name, _, _)| name))?;
     for charged in ranked(footprint) {
-        if let Some(row) = row(footprint, &devices, charged) {
+        if let Some(row) = row(footprint, &devices, &labels, charged) {
             let [device, path, op_type, name] = [row.device, row.path, row.op_type, row.name].map(in_spreadsheet);
+            let label = in_spreadsheet(&row.label).into_owned().into();
             let stage = row.stage.map(in_spreadsheet);
             let (device, path, op_type, name, stage) = (&*device, &*path, &*op_type, &*name, stage.as_deref());
-            table.serialize(Row { device, path, op_type, name, stage, ..row })?;
+            table.serialize(Row { device, path, label, op_type, name, stage, ..row })?;
         }
     }
     Ok(table.flush()?)
 }
 
 pub(super) fn write_parquet(footprint: &Footprint, output: &mut (dyn Write + Send)) -> Result<(), ExportError> {
-    let devices = device_names(footprint);
+    let (devices, labels) = (device_names(footprint), Labels::of(&footprint.ops));
     let fields: Vec<Field> = COLUMNS.map(|(name, form, is_nullable)| Field::new(name, form, is_nullable)).into();
     let schema = Arc::new(Schema::new(fields));
     let compression = Compression::ZSTD(ZstdLevel::try_new(1)?);
     let properties = WriterProperties::builder().set_compression(compression).build();
     let mut table = ArrowWriter::try_new(output, schema.clone(), Some(properties))?;
     for chunk in ranked(footprint).chunks(CHUNK) {
-        let rows: Vec<Row<'_>> = chunk.iter().filter_map(|charged| row(footprint, &devices, charged)).collect();
+        let rows: Vec<Row<'_>> =
+            chunk.iter().filter_map(|charged| row(footprint, &devices, &labels, charged)).collect();
         let batch = RecordBatch::try_new(schema.clone(), columns(&rows)).map_err(ParquetError::from)?;
         table.write(&batch)?;
     }
@@ -88,6 +95,7 @@ fn columns(rows: &[Row<'_>]) -> Vec<ArrayRef> {
     vec![
         text(rows.iter().map(|row| row.device)),
         text(rows.iter().map(|row| row.path)),
+        text(rows.iter().map(|row| &*row.label)),
         text(rows.iter().map(|row| row.op_type)),
         text(rows.iter().map(|row| row.name)),
         text(rows.iter().map(|row| row.pass)),
@@ -111,13 +119,19 @@ fn ranked(footprint: &Footprint) -> Vec<&OpEnergy> {
     ranked
 }
 
-fn row<'a>(footprint: &'a Footprint, devices: &'a [String], charged: &OpEnergy) -> Option<Row<'a>> {
+fn row<'a>(
+    footprint: &'a Footprint,
+    devices: &'a [String],
+    labels: &Labels,
+    charged: &OpEnergy,
+) -> Option<Row<'a>> {
     let op = footprint.ops.get(charged.op)?;
     let balance = footprint.devices.get(charged.device)?;
     let is_metered = balance.total.is_some();
     Some(Row {
         device: devices.get(charged.device)?,
         path: &op.path,
+        label: label(named(&op.path, &op.name, &op.op_type), labels.mark(charged.op)),
         op_type: &op.op_type,
         name: &op.name,
         pass: op.pass.as_str(),

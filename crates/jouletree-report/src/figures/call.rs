@@ -46,7 +46,7 @@ pub struct CallTrack<'a> {
 impl Figure {
     /// Draws a call; `None` where no power is known around it.
     pub fn of_call(call: &CallPicture<'_>) -> Option<Figure> {
-        Some(Figure { name: "call".to_owned(), svg: drawn(call)? })
+        Some(Figure { name: "call".to_owned(), svg: drawn(call)?, data: String::new() })
     }
 }
 

@@ -5,6 +5,7 @@
 mod axes;
 mod call;
 mod colour;
+mod data;
 mod distribution;
 mod font;
 mod icicle;
@@ -51,6 +52,8 @@ pub enum FigureFormat {
     Pdf,
     /// Pixels, 300 to an inch.
     Png,
+    /// No picture, but the numbers that it shows.
+    Csv,
 }
 
 /// A figure.
@@ -59,6 +62,8 @@ pub struct Figure {
     /// What its file is called, without an ending.
     pub name: String,
     svg: String,
+    /// Its numbers; empty where the caller has them.
+    data: String,
 }
 
 /// The figures of a study.
@@ -96,6 +101,7 @@ impl FigureFormat {
             FigureFormat::Svg => "svg",
             FigureFormat::Pdf => "pdf",
             FigureFormat::Png => "png",
+            FigureFormat::Csv => "csv",
         }
     }
 }
@@ -105,6 +111,7 @@ impl Figure {
     pub fn bytes(&self, format: FigureFormat) -> Result<Vec<u8>, FigureError> {
         match format {
             FigureFormat::Svg => Ok(self.svg.clone().into_bytes()),
+            FigureFormat::Csv => Ok(self.data.clone().into_bytes()),
             #[cfg(feature = "figures")]
             FigureFormat::Pdf => render::pdf(&self.name, &self.svg),
             #[cfg(feature = "figures")]
@@ -125,14 +132,19 @@ impl Figures {
         if let Some(path) = &choice.highlight {
             found(&study.tree, path)?;
         }
-        figures.add("stages".to_owned(), stages::stages(study), "no operation used energy");
+        let data = || data::stages(study);
+        figures.add("stages".to_owned(), stages::stages(study), data, "no operation used energy");
         figures.add_diagrams(study, choice)?;
-        figures.add("top-energy".to_owned(), top::top(study, Top::Energy), "no operation used energy");
+        let data = || data::top(study, Top::Energy);
+        figures.add("top-energy".to_owned(), top::top(study, Top::Energy), data, "no operation used energy");
         let no_power = "no operation used energy and ran for long enough to have a power of its own";
-        figures.add("top-power".to_owned(), top::top(study, Top::Power), no_power);
+        let data = || data::top(study, Top::Power);
+        figures.add("top-power".to_owned(), top::top(study, Top::Power), data, no_power);
         let power = power::power(study, choice.highlight.as_deref());
-        figures.add("power-step".to_owned(), power, "no power is known during a step");
-        figures.add("icicle".to_owned(), icicle::icicle(study), "no operation used energy");
+        let data = || data::power(study);
+        figures.add("power-step".to_owned(), power, data, "no power is known during a step");
+        let data = || data::icicle(study);
+        figures.add("icicle".to_owned(), icicle::icicle(study), data, "no operation used energy");
         Ok(figures)
     }
 
@@ -155,14 +167,14 @@ impl Figures {
             let name = (1..).map(numbered).find(|name| !names.contains(name)).unwrap_or_default();
             names.insert(name.clone());
             let diagram = distribution::distribution(study, layer, choice.pass);
-            self.add(name, diagram, "the layer used no energy");
+            self.add(name, diagram, || data::diagram(layer, choice.pass), "the layer used no energy");
         }
         Ok(())
     }
 
-    fn add(&mut self, name: String, svg: Option<String>, why_not: &'static str) {
+    fn add(&mut self, name: String, svg: Option<String>, data: impl Fn() -> String, why_not: &'static str) {
         match svg {
-            Some(svg) => self.drawn.push(Figure { name, svg }),
+            Some(svg) => self.drawn.push(Figure { name, svg, data: data() }),
             None => self.missing.push((name, why_not)),
         }
     }

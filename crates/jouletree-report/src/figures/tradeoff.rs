@@ -68,7 +68,11 @@ pub fn tradeoff(points: &[TradeoffPoint], budget: Option<Joules>, target: Option
         picture.text(plot.x, height + SMALL, &note, small_pen(Anchor::Start));
         height += SMALL * 1.6;
     }
-    Some(Figure { name: "tradeoff".to_owned(), svg: picture.finish(height + 2.0, "Accuracy against energy") })
+    Some(Figure {
+        name: "tradeoff".to_owned(),
+        svg: picture.finish(height + 2.0, "Accuracy against energy"),
+        data: String::new(),
+    })
 }
 
 fn draw_axes(picture: &mut Picture, plot: Area, across: &Scale, up: &Scale, points: &[TradeoffPoint]) -> f64 {

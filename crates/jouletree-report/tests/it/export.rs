@@ -83,9 +83,9 @@ fn stages_are_columns_of_tables_and_summed_in_stacks() {
     assert_eq!(
         rows,
         [
-            "host/cpu:0,net/mm,MatMul,mm,backward,,1.5,10,150000000.0,2,measured",
-            "host/cpu:0,net/mm,MatMul,mm,backward,fine-tuning,0.5,10,50000000.0,2,measured",
-            "host/gpu:0,net/mm,MatMul,mm,backward,,,10,,2,",
+            "host/cpu:0,net/mm,net/mm,MatMul,mm,backward,,1.5,10,150000000.0,2,measured",
+            "host/cpu:0,net/mm,net/mm,MatMul,mm,backward,fine-tuning,0.5,10,50000000.0,2,measured",
+            "host/gpu:0,net/mm,net/mm,MatMul,mm,backward,,,10,,2,",
         ]
     );
     // The plug's joules are those of the devices behind it, and those of the GPU are not known.

@@ -105,13 +105,15 @@ impl Readings {
         }
         let warnings = [
             self.disorder
-                .warning(source, |n| format!("{name}: {n} readings come out of time order; they were sorted")),
-            repeated.warning(source, |n| format!("{name}: {n} readings are duplicates; one of each was kept")),
+                .warning(source, |n| format!("{name}: readings out of time order: {n}; they were sorted")),
+            repeated.warning(source, |n| format!("{name}: duplicate readings: {n}; one of each was kept")),
             replaced.warning(source, |n| {
-                format!("{name}: {n} readings contradict another of the same instant; the later line was kept")
+                format!(
+                    "{name}: readings that contradict another of the same instant: {n}; the later line was kept"
+                )
             }),
             self.implausible
-                .warning(source, |n| format!("{name}: {n} readings exceed 100 kW; are these milliwatts?")),
+                .warning(source, |n| format!("{name}: readings above 100 kW: {n}; are these milliwatts?")),
         ];
         let samples: Vec<PowerSample> =
             self.rows.iter().map(|reading| PowerSample { time: reading.time, value: reading.value }).collect();

@@ -123,10 +123,10 @@ fn what_can_be_mended_is_mended_and_told_once_a_record() {
     assert_eq!(
         warnings,
         [
-            "power.csv: line 3: host/cpu:0: 2 readings come out of time order; they were sorted",
-            "power.csv: line 6: host/cpu:0: 1 readings are duplicates; one of each was kept",
-            "power.csv: line 7: host/cpu:0: 1 readings contradict another of the same instant; the later line was kept",
-            "power.csv: line 7: host/cpu:0: 1 readings exceed 100 kW; are these milliwatts?",
+            "power.csv: line 3: host/cpu:0: readings out of time order: 2; they were sorted",
+            "power.csv: line 6: host/cpu:0: duplicate readings: 1; one of each was kept",
+            "power.csv: line 7: host/cpu:0: readings that contradict another of the same instant: 1; the later line was kept",
+            "power.csv: line 7: host/cpu:0: readings above 100 kW: 1; are these milliwatts?",
         ]
     );
 }

@@ -191,24 +191,28 @@ fn devices(inventory: &Inventory) -> Vec<DeviceRow> {
     devices
 }
 
-/// One sentence: what kind of numbers there will be.
+/// What kind of numbers there will be, and what improves them.
 fn summary(inventory: &Inventory) -> String {
     let devices = devices(inventory);
     let mut parts = Vec::new();
     for (kind, word) in [
-        (Kind::Measured, "measured energy"),
-        (Kind::Derived, "energy derived from measured power"),
-        (Kind::Estimated, "energy that is only estimated, by a model,"),
+        (Kind::Measured, "measured"),
+        (Kind::Derived, "derived from measured power"),
+        (Kind::Estimated, "estimated by a model"),
     ] {
         let own = devices.iter().filter(|row| row.kind == kind).map(|row| short(&row.device));
         let names: Vec<String> = own.collect();
         if !names.is_empty() {
-            parts.push(format!("{word} of {}", names.join(", ")));
+            parts.push(format!("{} {word}", names.join(", ")));
         }
     }
-    match parts.len() {
-        0 => "This machine gives no energy at all: there is no meter, and no load to estimate from.".to_owned(),
-        _ => format!("This machine gives {}.", parts.join(", and ")),
+    if parts.is_empty() {
+        return "No energy here: there is no meter, and no load to estimate from; add --meter.".to_owned();
+    }
+    let summary = format!("Energy: {}.", parts.join("; "));
+    match devices.iter().any(|row| row.kind == Kind::Estimated) {
+        true => summary + " To improve: --idle-watts and --full-watts, --meter, or a host with RAPL.",
+        false => summary,
     }
 }
 

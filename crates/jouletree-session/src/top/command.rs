@@ -5,6 +5,8 @@ use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
@@ -12,6 +14,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::launch::{self, Launched};
 use crate::notice::notice;
 
+/// How often a command is looked at that is not watched any more.
+const UNWATCHED_LOOK: Duration = Duration::from_millis(20);
 /// So many names are tried for the file.
 const NAMES: u32 = 100;
 
@@ -62,6 +66,16 @@ impl Command {
     /// What to exit with, when it has ended.
     pub fn ended(&mut self) -> Result<Option<u8>> {
         Ok(self.launched.ended()?.map(launch::code))
+    }
+
+    /// Waits for its end without watching it; what to exit with.
+    pub fn outlive(&mut self) -> Result<u8> {
+        loop {
+            if let Some(code) = self.ended()? {
+                return Ok(code);
+            }
+            thread::sleep(UNWATCHED_LOOK);
+        }
     }
 
     /// Says where its output is; where there is none, nothing is left behind.

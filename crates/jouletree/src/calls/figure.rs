@@ -45,6 +45,6 @@ pub fn write(measured: &Measured, chosen: Option<usize>, file: &Path) -> Result<
         bail!("no power is known around {}; there is nothing to draw", call.row.function)
     };
     whole::write(file, &figure.bytes(format)?)?;
-    writeln_stderr!("wrote {}", file.display());
+    writeln_stderr!("jouletree: wrote {}", file.display());
     Ok(())
 }

@@ -225,7 +225,7 @@ fn page(view: &RunView) -> Page {
     let is_known = view.low_j < view.high_j;
     let bounds =
         if is_known { format!(", {} … {}", Joules(view.low_j), Joules(view.high_j)) } else { String::new() };
-    row("computers", kilowatt_hours(view.it_energy_kwh), format!("{kind}{bounds}"));
+    row("IT equipment", kilowatt_hours(view.it_energy_kwh), format!("{kind}{bounds}"));
     if view.pue != 1.0 {
         row("data centre", kilowatt_hours(view.energy_kwh), format!("PUE {}", view.pue));
     }
@@ -249,9 +249,8 @@ fn page(view: &RunView) -> Page {
             "by the tariff, at the local time".to_owned(),
         );
     }
-    // Less than a metre, a few seconds or a charge give no idea of it.
-    for (amount, unit, how) in view.equivalents.iter().flat_map(Equivalents::lines).filter(|line| line.0 >= 1e-3) {
-        row("as much as", format!("{} {unit}", significant(amount)), how.to_owned());
+    for (amount, unit, how) in view.equivalents.iter().flat_map(Equivalents::lines) {
+        row("comparable to", format!("{} {unit}", significant(amount)), how.to_owned());
     }
     page.table(table);
     if let Some(note) = view.intensity.as_ref().and_then(|intensity| intensity.note.clone()) {

@@ -31,7 +31,7 @@ pub struct CardArgs {
     /// Run folders; several are the runs of a study
     #[arg(value_name = "RUN", required = true)]
     pub runs: Vec<PathBuf>,
-    /// The file to write; by default standard output. A file that is there is not replaced
+    /// The file to write; by default, and for -, standard output. A file that is there is not replaced
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// What was trained how, in Hugging Face's words: pre-training, fine-tuning, …
@@ -57,7 +57,9 @@ pub enum CardFormat {
 
 /// Runs the command.
 pub fn run(arguments: &CardArgs) -> Result<ExitCode> {
-    if let Some(output) = arguments.output.as_ref().filter(|output| output.exists()) {
+    // As in `export`, - is standard output.
+    let output = arguments.output.as_ref().filter(|output| output.as_path() != Path::new("-"));
+    if let Some(output) = output.filter(|output| output.exists()) {
         bail!("{} exists; choose another -o or remove it", output.display());
     }
     let folders = arguments.runs.iter().map(|path| run::opened(path)).collect::<Result<Vec<RunFolder>>>()?;
@@ -73,7 +75,7 @@ pub fn run(arguments: &CardArgs) -> Result<ExitCode> {
         CardFormat::Markdown => written::written(&card),
         CardFormat::Json => json::written(&card)?,
     };
-    match &arguments.output {
+    match output {
         Some(output) => keep(output, &text)?,
         None => print(&text)?,
     }

@@ -135,7 +135,7 @@ fn carbon_table(card: &Card) -> Columns {
     let mut table = Columns::new(&["item", "amount", "basis"]).left(0).left(2);
     let mut row = |line: &str, amount: String, how: String| table.row(vec![line.to_owned(), amount, how]);
     let kind = card.kind.map_or("nothing was metered".to_owned(), |kind| kind.to_string());
-    row("computers", carbon::kilowatt_hours(carbon.it_energy_kwh), kind);
+    row("IT equipment", carbon::kilowatt_hours(carbon.it_energy_kwh), kind);
     row("data centre", carbon::kilowatt_hours(carbon.energy_kwh), format!("PUE {}", carbon.pue));
     match (&carbon.intensity, carbon.carbon) {
         (Some(intensity), Some(grams)) => row("carbon", carbon::grams(grams), of_intensity(intensity)),

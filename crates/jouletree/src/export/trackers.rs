@@ -111,7 +111,7 @@ fn add_row(
         print_warnings(warnings);
     }
     let written = written.context("the row was not written")?;
-    writeln_stderr!("one row in {}", written.display());
+    writeln_stderr!("jouletree: one row in {}", written.display());
     Ok(Some(written))
 }
 

@@ -26,7 +26,7 @@ pub fn line(view: &View) -> String {
             parts.push(format!("by CPU time: {}", most.join(", ")));
         }
     }
-    parts.push(format!("monitor {}", words::power(view.own_power)));
+    parts.push(format!("overhead {}", words::power(view.own_power)));
     parts.join("  ") + "\n"
 }
 
@@ -40,7 +40,7 @@ pub fn summary(view: &View) -> String {
             text += &parts_of(socket, view.tree.is_some());
         }
     }
-    text += &format!("the monitor used {} of this\n", view.own_energy);
+    text += &format!("jouletree itself used {} of this\n", view.own_energy);
     text
 }
 
@@ -86,7 +86,7 @@ mod tests {
             text.contains("gpu:0 312 W derived") && text.contains("ours 45.5 W by CPU time, 4.25 CPUs"),
             "{text}"
         );
-        assert!(text.ends_with("monitor 24.0 mW\n") && text.lines().count() == 1, "{text}");
+        assert!(text.ends_with("overhead 24.0 mW\n") && text.lines().count() == 1, "{text}");
     }
 
     #[test]

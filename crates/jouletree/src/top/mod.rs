@@ -26,12 +26,12 @@ pub use args::{EXAMPLES, TopArgs, TopFormat};
 
 use output::{Output, Wish};
 
-use crate::signals;
+use crate::signals::{self, Listener};
 
 /// How long the meters are waited for before keys are looked at again.
 const TURN: Duration = Duration::from_millis(50);
 /// How long a signal that ends this program may take, whatever holds it up.
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// Shows power until the user, the command or the count ends it; what to exit with.
 pub fn run(arguments: &TopArgs) -> Result<ExitCode> {
@@ -47,7 +47,6 @@ pub fn run(arguments: &TopArgs) -> Result<ExitCode> {
         [] => (None, Some(signals::listen_or_end(SHUTDOWN_TIMEOUT, restore)?)),
         words => (Some(Command::hold(words)?), None),
     };
-    let is_stopped = || signals.as_ref().is_some_and(|signals| signals.try_recv().is_ok());
     let subject = subject(arguments, command.as_ref());
     let mut watching =
         Watching::start(arguments.reader.open()?, &arguments.reader.roots(), arguments.interval, subject)?;
@@ -55,7 +54,49 @@ pub fn run(arguments: &TopArgs) -> Result<ExitCode> {
     if let Some(command) = &mut command {
         command.go()?;
     }
-    let mut code = 0;
+    let watched = watch(arguments, &mut watching, &mut output, command.as_mut(), signals.as_ref());
+    let End { code, is_gone } = match (watched, &mut command) {
+        (Ok(end), _) => end,
+        (Err(error), None) => return Err(error),
+        // What runs is the user's: it is waited for.
+        (Err(error), Some(command)) => {
+            output = Output::Nothing;
+            writeln_stderr!("warning: {error:#}; the command goes on");
+            End { code: command.outlive()?, is_gone: true }
+        }
+    };
+    let view = watching.end();
+    // Only now may anything else be written.
+    drop(output);
+    if format != TopFormat::Json && !is_gone {
+        match (output::write(&lines::summary(&view)), &command) {
+            (Err(error), Some(_)) => writeln_stderr!("warning: {error:#}"),
+            (written, _) => drop(written?),
+        }
+    }
+    if let Some(command) = command {
+        command.tell_where_its_output_is();
+    }
+    Ok(ExitCode::from(code))
+}
+
+/// How watching ended.
+struct End {
+    /// What to exit with.
+    code: u8,
+    /// Whether the terminal is gone.
+    is_gone: bool,
+}
+
+/// Shows what is watched until the user, the command or the count ends it.
+fn watch(
+    arguments: &TopArgs,
+    watching: &mut Watching,
+    output: &mut Output,
+    mut command: Option<&mut Command>,
+    signals: Option<&Listener>,
+) -> Result<End> {
+    let is_stopped = || signals.is_some_and(|signals| signals.try_recv().is_ok());
     let mut updates = 0;
     let mut is_gone = output.show(&watching.view())? == Wish::Gone;
     loop {
@@ -64,8 +105,8 @@ pub fn run(arguments: &TopArgs) -> Result<ExitCode> {
             updates += 1;
             wish = output.show(&watching.view())?;
             let is_enough = arguments.count.is_some_and(|count| updates >= count);
-            if wish == Wish::End || (is_enough && wish != Wish::Gone) {
-                break;
+            if is_enough && wish != Wish::Gone {
+                return Ok(End { code: 0, is_gone });
             }
         }
         if wish == Wish::GoOn {
@@ -73,35 +114,24 @@ pub fn run(arguments: &TopArgs) -> Result<ExitCode> {
         }
         is_gone |= wish == Wish::Gone;
         match (&mut command, wish) {
-            (None, Wish::End | Wish::Interrupt | Wish::Gone) => break,
-            (None, Wish::GoOn) if is_stopped() || watching.is_over() => break,
+            (None, Wish::End | Wish::Interrupt | Wish::Gone) => return Ok(End { code: 0, is_gone }),
+            (None, Wish::GoOn) if is_stopped() || watching.is_over() => return Ok(End { code: 0, is_gone }),
             (None, Wish::GoOn) => {}
             // What runs is the user's: it is interrupted on request, and otherwise waited for.
             (Some(command), Wish::Interrupt) => command.interrupt(),
             (Some(_), Wish::End) => {
-                output = Output::Nothing;
+                *output = Output::Nothing;
                 writeln_stderr!("the command goes on; Ctrl-C interrupts it");
             }
-            (Some(_), Wish::Gone) => output = Output::Nothing,
+            (Some(_), Wish::Gone) => *output = Output::Nothing,
             (Some(_), Wish::GoOn) => {}
         }
         if let Some(command) = &mut command
-            && let Some(ended) = command.ended()?
+            && let Some(code) = command.ended()?
         {
-            code = ended;
-            break;
+            return Ok(End { code, is_gone });
         }
     }
-    let view = watching.end();
-    // Only now may anything else be written.
-    drop(output);
-    if format != TopFormat::Json && !is_gone {
-        output::write(&lines::summary(&view))?;
-    }
-    if let Some(command) = command {
-        command.tell_where_its_output_is();
-    }
-    Ok(ExitCode::from(code))
 }
 
 /// The terminal may be left as it is: nothing can be written to it.

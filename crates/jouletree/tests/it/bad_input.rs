@@ -460,7 +460,7 @@ fn power_in_another_unit_is_refused_with_the_remedy() {
             "milliwatts as watts",
             readings("epoch_us,device,watts", "cpu:0", "250000"),
             Warned(1),
-            &["power.csv: line 2", "21 readings exceed 100 kW; are these milliwatts?"],
+            &["power.csv: line 2", "readings above 100 kW: 21; are these milliwatts?"],
         ),
         power(
             "no time",
@@ -535,13 +535,13 @@ fn odd_power_is_mended_and_told() {
             "out of order",
             shuffled,
             Warned(1),
-            &["power.csv: line 5", "6 readings come out of time order; they were sorted"],
+            &["power.csv: line 5", "readings out of time order: 6; they were sorted"],
         ),
         power(
             "twice",
             good_power_and(&[(20_000, "cpu:0,20")]),
             Warned(1),
-            &["power.csv: line 23", "1 readings are duplicates"],
+            &["power.csv: line 23", "duplicate readings: 1"],
         ),
         power(
             "contradiction",

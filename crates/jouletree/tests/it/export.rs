@@ -255,17 +255,18 @@ fn tables_have_a_row_for_each_operation() {
     let table = exported(&run.run(), "csv");
     let mut reader = csv::Reader::from_reader(table.as_slice());
     let header: Vec<String> = reader.headers().expect("a header").iter().map(str::to_owned).collect();
-    assert_eq!(header.join(","), "device,path,op_type,name,pass,stage,energy_j,busy_ns,power_w,count,kind");
+    assert_eq!(header.join(","), "device,path,label,op_type,name,pass,stage,energy_j,busy_ns,power_w,count,kind");
     let rows: Vec<csv::StringRecord> = reader.records().collect::<Result<_, _>>().expect("rows");
     assert_eq!(rows.len(), list(&run.result, "ops").len());
-    let energies: Vec<f64> = rows.iter().map(|row| row[6].parse().expect("joules")).collect();
+    let energies: Vec<f64> = rows.iter().map(|row| row[7].parse().expect("joules")).collect();
     assert!(energies.is_sorted_by(|a, b| a >= b), "the largest first");
-    assert!(rows.iter().all(|row| row[5].is_empty() && &row[10] == "estimated"));
+    assert!(rows.iter().all(|row| row[6].is_empty() && &row[11] == "estimated"));
 
     let parquet = parquet_table(&exported(&run.run(), "parquet"));
     assert_eq!(parquet.len(), rows.len());
-    for (row, (path, energy, count)) in rows.iter().zip(&parquet) {
-        assert_eq!((&row[1], row[6].parse().ok(), row[9].parse().ok()), (path.as_str(), *energy, Some(*count)));
+    for (row, FlatRow { path, label, energy, count, .. }) in rows.iter().zip(&parquet) {
+        assert_eq!((&row[1], &row[2]), (path.as_str(), label.as_str()));
+        assert_eq!((row[7].parse().ok(), row[10].parse().ok()), (*energy, Some(*count)));
     }
     for (device, attributed) in run.devices("attributed_j") {
         let sum: f64 =
@@ -274,8 +275,19 @@ fn tables_have_a_row_for_each_operation() {
     }
 }
 
-/// The path, energy and count of every row.
-pub fn parquet_table(bytes: &[u8]) -> Vec<(String, Option<f64>, u64)> {
+/// A row of a flat table.
+pub struct FlatRow {
+    pub path: String,
+    pub label: String,
+    pub pass: String,
+    pub device: String,
+    pub stage: Option<String>,
+    pub energy: Option<f64>,
+    pub count: u64,
+}
+
+/// The rows of a Parquet file, as its own library reads them.
+pub fn parquet_table(bytes: &[u8]) -> Vec<FlatRow> {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("table.parquet");
     fs::write(&path, bytes).expect("the file is written");
@@ -285,11 +297,22 @@ pub fn parquet_table(bytes: &[u8]) -> Vec<(String, Option<f64>, u64)> {
     for batch in reader {
         let batch = batch.expect("rows");
         let column = |name: &str| batch.column_by_name(name).expect("a column").clone();
-        let (paths, energies, counts) = (column("path"), column("energy_j"), column("count"));
-        let energies = energies.as_primitive::<Float64Type>().iter();
-        for (row, energy) in energies.enumerate() {
-            let path = paths.as_string::<i32>().value(row).to_owned();
-            rows.push((path, energy, counts.as_primitive::<UInt64Type>().value(row)));
+        let words = |name: &str| -> Vec<Option<String>> {
+            column(name).as_string::<i32>().iter().map(|text| text.map(str::to_owned)).collect()
+        };
+        let [paths, labels, passes, devices, stages] = ["path", "label", "pass", "device", "stage"].map(words);
+        let (energies, counts) = (column("energy_j"), column("count"));
+        for (row, energy) in energies.as_primitive::<Float64Type>().iter().enumerate() {
+            let word = |words: &[Option<String>]| words[row].clone().expect("text");
+            rows.push(FlatRow {
+                path: word(&paths),
+                label: word(&labels),
+                pass: word(&passes),
+                device: word(&devices),
+                stage: stages[row].clone(),
+                energy,
+                count: counts.as_primitive::<UInt64Type>().value(row),
+            });
         }
     }
     rows
@@ -371,7 +394,7 @@ fn names_survive() {
     };
     let expected: BTreeSet<String> = nasty().iter().map(|name| name.chars().map(visible).collect()).collect();
     assert_eq!(rows.map(|row| tail(&row[1])).collect::<BTreeSet<String>>(), expected);
-    is_there("parquet", parquet_table(&exported(&path, "parquet")).iter().map(|row| tail(&row.0)).collect());
+    is_there("parquet", parquet_table(&exported(&path, "parquet")).iter().map(|row| tail(&row.path)).collect());
 
     // Folded stacks have no way to write some of them; what they become stays apart.
     let stacks = decoded::folded(&exported_text(&path, "collapsed"));
@@ -492,7 +515,11 @@ fn files_are_named_after_the_run_and_never_overwritten() {
     };
     for format in FORMATS {
         let ran = export(&[&sample.run(), "--to", format]);
-        assert!(ran.code == 0 && ran.stdout.is_empty() && ran.stderr.starts_with("wrote run."), "{}", ran.stderr);
+        assert!(
+            ran.code == 0 && ran.stdout.is_empty() && ran.stderr.starts_with("jouletree: wrote run."),
+            "{}",
+            ran.stderr
+        );
     }
     let names = || -> BTreeSet<String> {
         let entries = fs::read_dir(here.path()).expect("the folder");

@@ -107,6 +107,39 @@ fn events_run_with(files: &Files, rows: &str, power: &str) -> String {
 const ONE_OPERATION: &str = "1772442000100000000,1772442000200000000,cpu:0,main,only,forward\n";
 
 #[test]
+fn figures_can_be_chosen_and_have_their_numbers_beside_them() {
+    let files = Files::new();
+    let (run_folder, folder) = (sample_run(&files), files.path("figures"));
+    let words = ["report", &run_folder, "--figures", &folder, "--format", "svg,csv"];
+    run([&words[..], &["--only", "top-energy,icicle,diagram"]].concat()).ok();
+    let drawn = names(&folder, ".svg");
+    let is_chosen = |name: &String| name.starts_with("diagram-") || ["icicle", "top-energy"].contains(&&**name);
+    assert!(drawn.len() > 4 && drawn.iter().all(is_chosen), "{drawn:?}");
+    assert_eq!(names(&folder, ".csv"), drawn);
+    let rows = |name: &str| -> Vec<csv::StringRecord> {
+        let table = csv::Reader::from_path(Path::new(&folder).join(format!("{name}.csv"))).expect("a table");
+        table.into_records().collect::<Result<_, _>>().expect("rows")
+    };
+    let joules = |row: &csv::StringRecord, column: usize| row[column].parse::<f64>().expect("joules");
+    let tree = run(["show", &run_folder, "--by", "layer", "--format", "json"]).json();
+    let layers = rows("icicle");
+    assert_close(joules(&layers[0], 2), number(&tree, "energy_j"), 1e-12, "the root");
+    assert!(layers.iter().any(|row| &row[0] == "bert/encoder/layer_0" && &row[1] == "3"));
+    let top = rows("top-energy");
+    assert!(top.len() == 10 && top.is_sorted_by(|a, b| joules(a, 4) >= joules(b, 4)), "{top:?}");
+    let encoder = rows("diagram-bert-encoder-forward");
+    assert!(
+        encoder.iter().any(|row| (&row[0], &row[1], &row[2]) == ("arrow", "layer_0", "layer_1")),
+        "{encoder:?}"
+    );
+    // Only these.
+    let few = files.path("few");
+    run(["report", &run_folder, "--figures", &few, "--only", "stages,power-step", "--format", "csv"]).ok();
+    assert_eq!(names(&few, ".csv"), ["power-step", "stages"]);
+    assert_eq!(run(["report", &run_folder, "--figures", &few, "--only", "nothing"]).code, 2);
+}
+
+#[test]
 fn every_figure_comes_in_every_form() {
     let files = Files::new();
     let (run_folder, folder) = (sample_run(&files), files.path("figures"));

@@ -141,7 +141,7 @@ fn regions_are_compared_the_fewest_grams_first() {
     assert!(csv.starts_with("provider,region,name,country,g_per_kwh,carbon_g,"), "{csv}");
     assert_eq!(csv.lines().count(), 1 + list(&both, "regions").len());
     let csv = impact(&["--gpu", "T4", "--hours", "1", "--format", "csv"]).ok();
-    assert!(csv.starts_with("line,value,unit,how\ncomputers,0.07,kWh,"), "{csv}");
+    assert!(csv.starts_with("line,value,unit,how\nIT equipment,0.07,kWh,"), "{csv}");
     let markdown = impact(&["--gpu", "T4", "--hours", "1", "--format", "markdown"]).ok();
-    assert!(markdown.contains("| computers | 70.0 Wh |"), "{markdown}");
+    assert!(markdown.contains("| IT equipment | 70.0 Wh |"), "{markdown}");
 }

@@ -207,3 +207,35 @@ fn tables_are_no_wider_than_the_terminal() {
         }
     }
 }
+
+#[test]
+fn a_run_is_inspected_as_its_trace_was() {
+    let files = Files::new();
+    let folder = sample_run(&files);
+    let inspected = |path: &str| run(["inspect", path, "--format", "json"]).json();
+    let (of_run, of_trace) = (inspected(&folder), inspected(&sample("timeline-5.json.gz")));
+    let (device, whole) = (&list(&of_run, "devices")[0], &list(&of_trace, "devices")[0]);
+    assert_eq!(device["device"], whole["device"]);
+    // A run keeps what was accounted: no operation outside of the step.
+    for key in ["events", "duration_s", "busy_s"] {
+        assert_close(number(device, key), number(whole, key), 1e-2, key);
+    }
+    let categories: Vec<&str> = list(device, "categories").iter().map(|row| text(row, "category")).collect();
+    assert_eq!(categories, ["backward", "forward", "optimizer"]);
+    let text = run(["inspect", &folder]).ok();
+    assert!(text.contains("\nmissing    nothing\n"), "{text}");
+    assert!(run(["inspect", &sample("timeline-5.json.gz")]).ok().contains("nothing but power"));
+}
+
+#[test]
+fn what_a_run_does_not_have_is_said() {
+    let files = Files::new();
+    let folder = sample_run(&files);
+    for (by, said) in
+        [("window", "marked no windows"), ("stage", "named no stages"), ("phase", "this run has none")]
+    {
+        let ran = run(["show", &folder, "--by", by]);
+        assert!(ran.code == 1 && ran.stdout.is_empty() && ran.stderr.contains(said), "{by}: {}", ran.stderr);
+        assert_eq!(run(["show", &folder, "--by", by, "--format", "json"]).json(), json!([]), "{by}");
+    }
+}

@@ -3,7 +3,7 @@
 
 use crate::common;
 use crate::decoded;
-use crate::export::parquet_table;
+use crate::export::{FlatRow, parquet_table};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -147,11 +147,14 @@ fn assert_one_whole(folder: &str) {
     // Devices, parts, stages, passes, types and operations.
     assert_close(sum(rows(&show(folder, "device", &[])), "measured_j"), energy, 1e-9, "devices");
     let parts = run(["show", folder, "--by", "part", "--format", "json"]);
+    // What all operations used, those outside of recorded steps included: timelines show them, too.
+    let mut in_all_operations = in_operations;
     if parts.code == 0 {
         let parts = parts.json();
         if !rows(&parts).is_empty() {
             assert_close(sum(rows(&parts), "energy_j"), energy, 1e-9, "parts");
             assert_close(sum(rows(&parts), "share"), 1.0, 1e-9, "shares of parts");
+            in_all_operations = sum(rows(&parts), "operations_j");
         }
     }
     let stages = show(folder, "stage", &[]);
@@ -293,10 +296,40 @@ fn assert_one_whole(folder: &str) {
         assert!(output.status.success(), "{format}: {}", String::from_utf8_lossy(&output.stderr));
         output.stdout
     };
+    let in_stages: BTreeMap<(&str, &str), f64> = rows(&stages)
+        .iter()
+        .flat_map(|stage| ["forward", "backward", "optimizer"].map(|pass| ((text(stage, "stage"), pass), stage)))
+        .map(|((stage, pass), row)| ((stage, pass), number(row, &format!("{pass}_j"))))
+        .collect();
+    // A row for each operation, stage and device.
+    let assert_flat = |flat: &[([String; 3], Option<String>, f64)], what: &str| {
+        let (mut operations, mut of_stages) = (Operations::new(), BTreeMap::new());
+        for (key, stage, energy) in flat {
+            *operations.entry(key.clone()).or_default() += energy;
+            if let Some(stage) = stage {
+                *of_stages.entry((stage.as_str(), key[1].as_str())).or_insert(0.0) += energy;
+            }
+        }
+        assert_same(&operations, &wanted, what);
+        for (place, energy) in of_stages {
+            assert_close(energy, in_stages[&place], 1e-9, &format!("{what}: {place:?}"));
+        }
+    };
     let flat = exported("csv");
     let flat = csv::Reader::from_reader(flat.as_slice()).into_deserialize::<BTreeMap<String, String>>();
-    let flat: f64 = flat.map(|row| joules(&row.expect("a row"))).sum();
-    assert_close(flat, in_operations, 1e-9, "export to csv");
+    let flat = flat
+        .map(|row| row.expect("a row"))
+        .map(|row| (key(&row), Some(row["stage"].clone()).filter(|stage| !stage.is_empty()), joules(&row)));
+    assert_flat(&flat.collect::<Vec<_>>(), "export to csv");
+    let parquet = parquet_table(&exported("parquet")).into_iter();
+    let parquet = parquet.map(|row| {
+        (
+            [row.label, row.pass, row.device],
+            row.stage.filter(|stage| !stage.is_empty()),
+            row.energy.expect("joules"),
+        )
+    });
+    assert_flat(&parquet.collect::<Vec<_>>(), "export to Parquet");
     let speedscope: Value = serde_json::from_slice(&exported("speedscope")).expect("JSON");
     let weights = |profile: &Value| numbers(&profile["weights"]).iter().sum::<f64>();
     let profiles = list(&speedscope, "profiles").iter().filter(|profile| text(profile, "name").contains("joules"));
@@ -306,7 +339,9 @@ fn assert_one_whole(folder: &str) {
         Some((name, "backward)" | "optimizer)")) => name.to_owned(),
         _ => name.to_owned(),
     };
-    let labels: BTreeMap<String, f64> = wanted.iter().fold(BTreeMap::new(), |mut labels, (key, energy)| {
+    // What used nothing has no width.
+    let used = wanted.iter().filter(|(_, energy)| **energy > 0.0);
+    let labels: BTreeMap<String, f64> = used.fold(BTreeMap::new(), |mut labels, (key, energy)| {
         *labels.entry(key[0].clone()).or_default() += energy;
         labels
     });
@@ -327,30 +362,90 @@ fn assert_one_whole(folder: &str) {
     for (label, energy) in &labels {
         assert_close(found[label], *energy, 1e-9, label);
     }
-    let parquet = parquet_table(&exported("parquet"));
-    let joules_of_row = |row: &(String, Option<f64>, u64)| row.1.expect("joules");
-    assert_close(parquet.iter().map(joules_of_row).sum(), in_operations, 1e-9, "export to Parquet");
-    let (events, _) = decoded::chrome(&exported("perfetto"));
+    let perfetto = exported("perfetto");
+    let (events, _) = decoded::chrome(&perfetto);
     let charged = events.iter().map(|event| event.args["joules"].as_f64().unwrap_or(0.0)).sum();
-    assert_close(charged, in_operations, 1e-9, "Perfetto");
+    assert_close(charged, in_all_operations, 1e-9, "Perfetto");
+    let unrecorded = unrecorded_steps(&perfetto);
+    let mut by_op: BTreeMap<[&str; 3], f64> = BTreeMap::new();
+    for event in events.iter().filter(|event| !unrecorded.contains(&event.args["step"].as_u64())) {
+        let key = ["path", "op", "pass"].map(|key| text(&event.args, key));
+        *by_op.entry(key).or_default() += event.args["joules"].as_f64().unwrap_or(0.0);
+    }
+    let mut listed: BTreeMap<[&str; 3], f64> = BTreeMap::new();
+    for row in rows(&ops) {
+        *listed.entry(["path", "name", "pass"].map(|key| text(row, key))).or_default() += number(row, "energy_j");
+    }
+    for (key, energy) in &listed {
+        assert!((by_op[key] - energy).abs() <= 1e-9 * energy + 1e-12 * in_operations, "Perfetto: {key:?}");
+    }
     // Whole microjoules: half a unit for each stack, all of it where it is left out.
     let folded = decoded::folded(&String::from_utf8(exported("collapsed")).expect("text"));
+    let mut by_stack: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+    for (label, energy) in &labels {
+        by_stack.entry(without_spaces(label)).or_default().0 += energy;
+    }
+    for (frames, microjoules) in folded.iter().filter(|(frames, _)| frames[0] != "(unattributed)") {
+        let name = frames.join("/");
+        let name = ["_(backward)", "_(optimizer)"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+        by_stack.get_mut(name).unwrap_or_else(|| panic!("collapsed has another operation: {name}")).1 +=
+            *microjoules as f64 * 1e-6;
+    }
+    for (name, (energy, found)) in by_stack {
+        // A stack of each pass.
+        assert!(
+            (found - energy).abs() <= 3.0 * 0.5e-6 + 1e-9 * energy,
+            "collapsed: {name}: {found} of {energy} J"
+        );
+    }
     let found = folded.values().map(|microjoules| *microjoules as f64 * 1e-6).sum::<f64>();
-    let stacks = wanted.len() + 2;
-    assert!((found - energy).abs() <= 1e-6 * stacks as f64, "collapsed: {found} of {energy} J");
+    let count = wanted.len() + 2;
+    assert!((found - energy).abs() <= 1e-6 * count as f64, "collapsed: {found} of {energy} J");
     // What is less than a unit is carried on within each thread.
     let (_, threads, _) = decoded::firefox(&exported("firefox"));
     let weights = threads.iter().flat_map(|thread| &thread.samples).map(|(_, weight)| weight * 1e-6);
     let found: f64 = weights.sum();
-    let difference = (found - in_operations).abs();
-    assert!(difference <= 1e-6 * threads.len() as f64, "Firefox: {found} of {in_operations} J");
+    let difference = (found - in_all_operations).abs();
+    assert!(difference <= 1e-6 * threads.len() as f64, "Firefox: {found} of {in_all_operations} J");
     // Whole numbers: to a unit for each sample.
     let (types, samples) = decoded::pprof(&exported("pprof"));
     let is_energy = |(_, unit): &(String, String)| unit.ends_with("joules") || unit == "µJ";
     let place = types.iter().position(is_energy).expect("a value in joules");
     let size = if types[place].1 == "nanojoules" { 1e-9 } else { 1e-6 };
+    let mut found: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+    let mut of_passes: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+    for sample in samples.iter().filter(|sample| sample.frames[0] != "(unattributed)") {
+        let joules = sample.values[place] as f64 * size;
+        for sum in [
+            found.entry(stacks(&sample.frames.join("/"))).or_default(),
+            of_passes.entry(&sample.labels["pass"]).or_default(),
+        ] {
+            (sum.0, sum.1) = (sum.0 + joules, sum.1 + size);
+        }
+    }
+    assert!(labels.keys().all(|label| found.contains_key(label)), "pprof has other operations");
+    for (label, (joules, unit)) in &found {
+        let energy = labels.get(label).copied().unwrap_or(0.0);
+        assert!((joules - energy).abs() <= unit + 1e-9 * energy, "pprof: {label}: {joules} of {energy} J");
+    }
+    for (pass, (joules, unit)) in of_passes {
+        assert!((joules - passes[pass]).abs() <= unit, "pprof: {pass}: {joules} of {} J", passes[pass]);
+    }
     let found: f64 = samples.iter().map(|sample| sample.values[place] as f64 * size).sum();
     assert!((found - energy).abs() <= size * samples.len() as f64, "pprof: {found} of {energy} J");
+}
+
+/// The steps that were not recorded, by their numbers, as Perfetto's row of steps has them.
+fn unrecorded_steps(perfetto: &[u8]) -> BTreeSet<Option<u64>> {
+    let document: Value = serde_json::from_slice(perfetto).expect("JSON");
+    let steps = list(&document, "traceEvents").iter().filter(|event| event["cat"] == "step");
+    let unrecorded = steps.filter(|step| step["args"]["recorded"] == false);
+    unrecorded.map(|step| text(step, "name").split(' ').nth(1).and_then(|number| number.parse().ok())).collect()
+}
+
+/// A frame of folded stacks, which has no way to write these.
+fn without_spaces(name: &str) -> String {
+    name.chars().map(|letter| if letter.is_whitespace() { '_' } else { letter }).collect()
 }
 
 #[test]
@@ -416,6 +511,53 @@ fn no_two_operations_have_one_name() {
     assert_eq!(folded.len(), 1);
 }
 
+/// Fails unless each list of a run folder, and each file that is exported of it, names every operation, layer and type once.
+#[track_caller]
+fn assert_lists_differ(folder: &str, what: &str) {
+    fn assert_once<T: Ord + std::fmt::Debug>(entries: impl IntoIterator<Item = T>, what: &str) {
+        let mut seen = BTreeSet::new();
+        for entry in entries {
+            if let Some(entry) = seen.replace(entry) {
+                panic!("{what}: twice {entry:?}");
+            }
+        }
+        assert!(!seen.is_empty(), "{what} is empty");
+    }
+    let exported = |format: &str| {
+        let output = jouletree().args(["export", folder, "--to", format, "-o", "-"]).output().expect("it starts");
+        assert!(output.status.success(), "{what}: {format}: {}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    };
+    let types = show(folder, "type", &[]);
+    assert_once(rows(&types).iter().map(|row| text(row, "type")), &format!("{what}: types"));
+    let tree = show(folder, "layer", &[]);
+    let mut nodes = vec![&tree];
+    while let Some(node) = nodes.pop() {
+        let children = list(node, "children");
+        if !children.is_empty() {
+            assert_once(children.iter().map(|child| text(child, "name")), &format!("{what}: {}", node["path"]));
+        }
+        nodes.extend(children);
+    }
+    let table = parquet_table(&exported("parquet"));
+    let key = |row: &FlatRow| (row.label.clone(), row.pass.clone(), row.device.clone(), row.stage.clone());
+    assert_once(table.iter().map(key), &format!("{what}: Parquet"));
+    // Reading them fails where a stack is there twice.
+    let folded = decoded::folded(&String::from_utf8(exported("collapsed")).expect("text"));
+    assert!(!folded.is_empty());
+    let (_, samples) = decoded::pprof(&exported("pprof"));
+    assert_once(samples.iter().map(|sample| (&sample.frames, &sample.labels)), &format!("{what}: pprof"));
+    let speedscope: Value = serde_json::from_slice(&exported("speedscope")).expect("JSON");
+    let frames: Vec<&str> =
+        list(&speedscope["shared"], "frames").iter().map(|frame| text(frame, "name")).collect();
+    for profile in list(&speedscope, "profiles") {
+        let stack = |sample: &Value| -> Vec<&str> {
+            rows(sample).iter().map(|frame| frames[frame.as_u64().expect("a number") as usize]).collect()
+        };
+        assert_once(list(profile, "samples").iter().map(stack), &format!("{what}: {}", profile["name"]));
+    }
+}
+
 /// Real traces of BERT-like models; skipped without the development data.
 #[test]
 fn no_two_operations_of_real_models_have_one_name() {
@@ -435,8 +577,10 @@ fn no_two_operations_of_real_models_have_one_name() {
     for (name, options) in traces {
         let Some(trace) = development_data(name) else { return };
         let trace = trace.display().to_string();
-        let result = account([&[trace.as_str(), "--power", &power], options].concat());
+        let folder = files.path(&format!("run-{name}"));
+        let result = account([&[trace.as_str(), "--power", &power, "-o", &folder], options].concat());
         assert_names_differ(&result, name);
+        assert_lists_differ(&folder, name);
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{carbon, colour};
 pub fn page(answer: &Answer) -> Page {
     let mut page = Page::default();
     page.words("predicted, not measured");
-    let mut table = Columns::new(&["line", "amount", "how"]).left(0).left(2);
+    let mut table = Columns::new(&["item", "amount", "basis"]).left(0).left(2);
     for line in lines(answer) {
         table.row(vec![
             Cell::from(line.line),

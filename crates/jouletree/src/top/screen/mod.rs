@@ -120,7 +120,7 @@ fn incident_text(row: &IncidentRow) -> String {
 }
 
 fn status_line(view: &View, choices: &Choices, theme: Theme, width: u16) -> Line<'static> {
-    let own = format!("monitor {}", words::power(view.own_power));
+    let own = format!("overhead {}", words::power(view.own_power));
     let late = format!("late p99 {}", view.sampler.late_p99);
     let lost = if view.lost > 0 { format!("{} samples lost  ", view.lost) } else { String::new() };
     let keys = format!("q quit  s sort: {}  p pause  ? help", choices.sort.as_str());

@@ -18,7 +18,9 @@ pub fn draw(frame: &mut Frame, area: Rect, view: &View, choices: &Choices, theme
         return;
     }
     let is_wide = area.width >= NARROW;
-    let sorted = view.sorted(choices.sort);
+    // Threads of the kernel that have done nothing yet only hide what others do.
+    let is_shown = |entry: &&Entry| entry.energy.0 > 0.0 || !entry.command.starts_with('[');
+    let sorted: Vec<&Entry> = view.sorted(choices.sort).into_iter().filter(is_shown).collect();
     // The last processes are not scrolled out of sight.
     let room = usize::from(area.height - 1);
     let first = choices.scroll.min(sorted.len().saturating_sub(room));

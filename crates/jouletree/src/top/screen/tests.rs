@@ -100,3 +100,22 @@ fn when_the_screen_is_short_parts_go_first() {
     let drawn = text(&busy_view(), &Choices::default(), 80, 11);
     assert!(drawn.contains("gpu:0") && !drawn.contains("  core"), "{drawn}");
 }
+
+#[test]
+fn threads_of_the_kernel_that_did_nothing_are_left_out() {
+    let mut view = busy_view();
+    let thread = |pid, command: &str, joules| {
+        let mut entry = view.processes[0].clone();
+        (entry.pid, entry.command, entry.energy) = (pid, command.to_owned(), jouletree_model::Joules(joules));
+        entry
+    };
+    let threads =
+        [thread(9001, "[idle_thread]", 0.0), thread(9002, "[busy_thread]", 1.0), thread(9003, "resting", 0.0)];
+    view.processes = threads.to_vec();
+    let drawn = text(&view, &Choices::default(), 80, 24);
+    assert!(!drawn.contains("idle_thread"), "{drawn}");
+    assert!(
+        drawn.contains("busy_thread") && drawn.contains("resting") && drawn.contains("command (2;"),
+        "{drawn}"
+    );
+}

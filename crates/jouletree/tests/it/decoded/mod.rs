@@ -234,7 +234,30 @@ pub fn chrome(bytes: &[u8]) -> (Vec<Slice>, Watts) {
         }
     }
     assert!(slices.iter().all(|event| event.start_us >= 0.0 && event.duration_us >= 0.0));
+    assert_nested(&slices);
     (slices, power)
+}
+
+/// Slices of a thread nest, or Perfetto moves the end of some.
+fn assert_nested(slices: &[Slice]) {
+    let mut threads: BTreeMap<(&str, &str), Vec<(f64, f64)>> = BTreeMap::new();
+    for slice in slices {
+        let times = (slice.start_us, slice.start_us + slice.duration_us);
+        threads.entry((&slice.process, &slice.thread)).or_default().push(times);
+    }
+    for (thread, mut times) in threads {
+        times.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.total_cmp(&a.1)));
+        let mut open: Vec<f64> = Vec::new();
+        for (start, end) in times {
+            // Times are in nanoseconds.
+            open.retain(|open| *open > start + 5e-4);
+            assert!(
+                open.last().is_none_or(|open| end <= open + 5e-4),
+                "{thread:?}: {start} … {end} does not nest"
+            );
+            open.push(end);
+        }
+    }
 }
 
 /// A thread of a Firefox profile: the stack and the weight of each sample, the outermost frame first.

@@ -17,6 +17,14 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Action, LocalModes, Winsize, tcflow, tcgetattr, tcsetwinsize};
 
+/// The command's side of a terminal that is gone.
+pub fn gone() -> OwnedFd {
+    let terminal = Terminal::open(80, 24);
+    let theirs = terminal.theirs.try_clone().expect("a copy");
+    terminal.close();
+    theirs
+}
+
 /// A pseudo-terminal.
 pub struct Terminal {
     ours: OwnedFd,
