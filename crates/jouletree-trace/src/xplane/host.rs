@@ -77,26 +77,25 @@ impl<'a> HostPlane<'_, 'a> {
         let mut fields = Fields::new(line);
         while let Some(message) = next_message(&mut fields) {
             // Half of the events of some files only need to be counted, and their name comes first.
-            let first = if takes_census { None } else { Fields::new(message).integer(NAME) };
-            let of_first = self.kind(first);
-            match of_first.map(|kind| kind.sort) {
-                Some(Sort::Listener) => {
-                    listened += 1;
-                    continue;
+            if !takes_census {
+                match self.kind(Fields::new(message).integer(NAME)).map(|kind| kind.sort) {
+                    Some(Sort::Listener) => {
+                        listened += 1;
+                        continue;
+                    }
+                    Some(Sort::Other) => {
+                        counted += 1;
+                        continue;
+                    }
+                    _ => {}
                 }
-                Some(Sort::Other) => {
-                    counted += 1;
-                    continue;
-                }
-                _ => {}
             }
             let raw = RawEvent::read(message);
             let Some((start, end)) = extent(&raw, line_start) else {
                 recording.reject(&raw, message);
                 continue;
             };
-            let known = if first == Some(raw.name) { of_first } else { self.kind(Some(raw.name)) };
-            let Some(kind) = known else {
+            let Some(kind) = self.kind(Some(raw.name)) else {
                 recording.nameless(message);
                 counted += 1;
                 continue;
