@@ -17,7 +17,7 @@ pub struct Facility {
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum FacilityError {
     /// A data centre uses what its computers use, and more.
-    #[error("a PUE of {0} cannot be: a data centre uses at least what its computers use, so give 1 or more")]
+    #[error("a PUE of {0} cannot be: a data centre uses at least what its IT equipment uses, so give 1 or more")]
     Pue(f64),
     /// Water is not made.
     #[error("a WUE of {0} litres per kilowatt-hour cannot be; give 0 or more")]

@@ -86,7 +86,7 @@ const ENTRIES: [Entry; 26] = [
         Some("false"),
         "take 475 g/kWh where the place is not known",
     ),
-    entry(Key::Pue, "pue", &["pue"], Some("1"), "energy of the data centre per energy of its computers"),
+    entry(Key::Pue, "pue", &["pue"], Some("1"), "energy of the data centre per energy of its IT equipment"),
     entry(Key::Wue, "wue", &["wue"], Some("0"), "litres of water per kWh of the data centre"),
     entry(
         Key::EmbodiedKg,

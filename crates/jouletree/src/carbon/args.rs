@@ -32,7 +32,7 @@ pub struct CarbonArgs {
     /// Take the world's mean of 475 g/kWh where the place is not known
     #[arg(long)]
     pub allow_world_average: bool,
-    /// What the data centre uses for each joule of its computers
+    /// What the data centre uses for each joule of its IT equipment
     #[arg(long, value_name = "FACTOR")]
     pub pue: Option<f64>,
     /// Litres of water per kWh of the data centre

@@ -124,6 +124,7 @@ fn verbs_that_answer_end_whatever_becomes_of_their_output() {
             let child = command.stdin(input(&files, &verb)).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
             let what = format!("{signal:?}: {}", verb.words().join(" "));
             let watched = Watched::new(child.expect("the command starts"), what.clone());
+            watched.is_itself();
             watched.signal(signal);
             let status = watched.end().status;
             let is_late = status.code() == Some(i32::from(verb.nature == Nature::Fails));

@@ -38,6 +38,14 @@ impl Watched {
         kill_process(Pid::from_child(&self.child), signal).expect("it has not been waited for");
     }
 
+    /// Waits until the process has become the command itself, or has ended.
+    pub fn is_itself(&self) {
+        let name = || fs::read_to_string(format!("/proc/{}/comm", self.child.id())).unwrap_or_default();
+        while name().trim() != "jouletree" && !self.has_ended() {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     /// That it goes on for a while and does not spin.
     #[track_caller]
     pub fn goes_on(&mut self) {
