@@ -43,6 +43,7 @@ function layers() {
     empty.textContent = isEmpty ? emptyWords() : "";
     empty.hidden = !isEmpty;
     body.hidden = isEmpty;
+    body.classList.toggle("flow", state.show === "flow");
     crumbs();
     for (const name of Object.keys(panels)) {
       panels[name].hidden = state.show !== name;

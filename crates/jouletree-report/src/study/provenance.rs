@@ -70,7 +70,8 @@ impl Provenance {
     /// The same as it may be shown.
     pub(super) fn disclosed(mut self, disclosure: &Disclosure) -> Provenance {
         if disclosure.is_anonymous() {
-            self.facts.retain(|(name, _)| *name != HOST);
+            // Traces are named after hosts and processes.
+            self.facts.retain(|(name, _)| *name != HOST && *name != TRACES);
         }
         for (name, text) in &mut self.facts {
             let is_path = [COMMAND, TRACES, FOLDER].contains(name);
@@ -94,7 +95,7 @@ const HOST: &str = "host";
 /// More traces are counted.
 const FEW_TRACES: usize = 3;
 
-/// The traces by their format; of many in one folder, how many they are.
+/// The traces by their format; of many, how many they are.
 fn traces(sources: &[TraceSource]) -> String {
     let mut formats: Vec<(&str, Vec<&str>)> = Vec::new();
     for source in sources {
@@ -104,9 +105,7 @@ fn traces(sources: &[TraceSource]) -> String {
         }
     }
     let listed = |(format, files): &(&str, Vec<&str>)| match files.as_slice() {
-        [first, .., last] if files.len() > FEW_TRACES => {
-            format!("{} files, {first} … {last} ({format})", files.len())
-        }
+        many if many.len() > FEW_TRACES => format!("{} files ({format})", many.len()),
         few => format!("{} ({format})", few.join(", ")),
     };
     formats.iter().map(listed).collect::<Vec<_>>().join(", ")

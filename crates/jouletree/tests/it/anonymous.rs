@@ -42,8 +42,10 @@ fn nothing_names_the_machine_the_user_or_their_folders() {
         serde_json::from_slice(&fs::read(Path::new(&folder).join("manifest.json")).expect("a manifest"))
             .expect("JSON");
     let host = manifest["recording"]["host"]["name"].as_str().unwrap_or_default().to_owned();
-    let process = format!("process {}", manifest["recording"]["pid"]);
-    let hidden: Vec<&str> = [host.as_str(), "zoe-quill", "secret-project", &home, &work, &process]
+    // As messages and the names of traces have it.
+    let [process, prefix] =
+        ["process #", "/#-"].map(|form| form.replace('#', &manifest["recording"]["pid"].to_string()));
+    let hidden: Vec<&str> = [host.as_str(), "zoe-quill", "secret-project", &home, &work, &process, &prefix]
         .into_iter()
         .filter(|name| !name.is_empty() && *name != "localhost")
         .collect();
