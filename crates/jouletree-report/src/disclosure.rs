@@ -1,9 +1,9 @@
-//! What a page or a card discloses about the machine it was made on: by default paths relative to the current folder; if asked,
+//! What a page or a card discloses about the machine it was made on: by default paths relative to where its run is; if asked,
 //! nothing that names a machine, a user, a folder or a process.
 
 use std::collections::BTreeSet;
 use std::env;
-use std::path::Path;
+use std::path::{self, Path};
 
 use jouletree_model::{Device, Warning};
 use jouletree_run::{Manifest, RunFolder};
@@ -16,7 +16,7 @@ const COMMON_HOSTS: [&str; 3] = ["host", "localhost", "localdomain"];
 /// What texts may disclose.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Disclosure {
-    /// The current folder.
+    /// The folder that the run is in.
     here: Option<String>,
     /// The user's own folder.
     home: Option<String>,
@@ -25,9 +25,11 @@ pub struct Disclosure {
 }
 
 impl Disclosure {
-    /// Everything, with paths relative to the current folder or to that of the user.
-    pub fn relative() -> Disclosure {
-        let here = env::current_dir().ok().map(|path| path.display().to_string());
+    /// Everything, with paths relative to the folder that holds this run, or to that of the user. The current folder decides
+    /// nothing: wherever a page is made again, it is the same.
+    pub fn relative(run: &Path) -> Disclosure {
+        let run = path::absolute(run).ok();
+        let here = run.as_deref().and_then(Path::parent).map(|path| path.display().to_string());
         let home = env::var("HOME").ok();
         // A replacement of `/` would be one of every path.
         let is_folder = |path: &String| path.len() > 1 && path.starts_with('/');
@@ -36,7 +38,7 @@ impl Disclosure {
 
     /// Nothing that names the machines, users, folders and processes of these runs, or those of this process.
     pub fn anonymous(folders: &[RunFolder]) -> Disclosure {
-        let relative = Disclosure::relative();
+        let relative = folders.first().map(|run| Disclosure::relative(run.path())).unwrap_or_default();
         let mut hosts: BTreeSet<String> = BTreeSet::new();
         for manifest in folders.iter().map(RunFolder::manifest) {
             hosts.extend(manifest.recording.iter().filter_map(|recording| recording.host.name.clone()));

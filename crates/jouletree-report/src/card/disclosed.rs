@@ -1,4 +1,4 @@
-//! A card as it may be shown: with paths relative to the current folder, or without what names its machine and its user.
+//! A card as it may be shown: with paths relative to where its run is, or without what names its machine and its user.
 
 use super::{Card, RunRow, Sensitivity};
 use crate::Disclosure;

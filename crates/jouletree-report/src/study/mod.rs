@@ -255,7 +255,7 @@ impl Study {
             edges,
             tree,
         };
-        study.disclosed(&Disclosure::relative())
+        study.disclosed(&Disclosure::relative(first.folder.path()))
     }
 
     /// The same with what it says about its machine and its folders as it may be shown.

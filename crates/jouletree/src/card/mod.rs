@@ -61,9 +61,9 @@ pub fn run(arguments: &CardArgs) -> Result<ExitCode> {
         bail!("{} exists; choose another -o or remove it", output.display());
     }
     let folders = arguments.runs.iter().map(|path| run::opened(path)).collect::<Result<Vec<RunFolder>>>()?;
-    let disclosure = match arguments.anonymous {
-        true => Disclosure::anonymous(&folders),
-        false => Disclosure::relative(),
+    let disclosure = match folders.first() {
+        Some(first) if !arguments.anonymous => Disclosure::relative(first.path()),
+        _ => Disclosure::anonymous(&folders),
     };
     let card = {
         let (settings, context) = (arguments.carbon.settings()?, arguments.carbon.context()?);
