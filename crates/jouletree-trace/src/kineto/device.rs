@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use jouletree_model::{Device, DeviceClass, Event, Lane, Pass, Trace, Warning};
 
 use super::contents::{GpuEvent, GpuSort, KinetoContents};
-use super::scopes::{Detail, EVALUATE, Scope, Scopes};
+use super::scopes::{Detail, Scopes};
 use super::walk::{Launch, Steps};
 
 /// Puts the lanes of the GPUs into `trace`, one for each stream.
@@ -24,7 +24,6 @@ pub(super) fn lanes_of(
     let collectives = scopes.at("collectives");
     let unlaunched = scopes.at("unlaunched");
     let mut lost = 0;
-    let mut operators: FxHashMap<(Scope, u32), Scope> = FxHashMap::default();
     let mut streams: IndexMap<(u32, u32), Vec<Event>> = IndexMap::new();
     for event in &recording.gpu {
         let launch = event.correlation.and_then(|correlation| launches.get(&correlation)).copied();
@@ -33,11 +32,7 @@ pub(super) fn lanes_of(
         let (name, (scope, detail)) = match launch {
             _ if is_collective => (event.name, place(collectives, false)),
             Some(Launch { scope, operator: Some(operator), .. }) if recording.kernels_below_operators => {
-                let scope = *operators.entry((scope, operator)).or_insert_with(|| {
-                    let name = recording.names.get(operator);
-                    scopes.inside(scope, name.strip_prefix(EVALUATE).unwrap_or(&name))
-                });
-                (event.name, place(scope, false))
+                (event.name, place(scopes.inside(scope, operator, &recording.names), false))
             }
             Some(Launch { scope, operator: Some(operator), .. }) => (operator, place(scope, true)),
             Some(Launch { scope, operator: None, .. }) => (event.name, place(scope, false)),

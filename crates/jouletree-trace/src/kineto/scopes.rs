@@ -18,6 +18,8 @@ impl Scope {
 /// The module paths of a trace, and the operations found in them.
 pub(super) struct Scopes {
     paths: Interner,
+    /// The scopes inside of others, by the number of their name: most ranges of a trace are runs of the same few.
+    inside: FxHashMap<(Scope, u32), Scope>,
     ops: FxHashMap<(Scope, u32, Detail, Pass), OpId>,
 }
 
@@ -39,7 +41,7 @@ impl Scopes {
     pub(super) fn new() -> Scopes {
         let mut paths = Interner::default();
         paths.bytes(b"");
-        Scopes { paths, ops: FxHashMap::default() }
+        Scopes { paths, inside: FxHashMap::default(), ops: FxHashMap::default() }
     }
 
     /// The scope with this path.
@@ -47,10 +49,15 @@ impl Scopes {
         Scope(self.paths.bytes(path.as_bytes()))
     }
 
-    /// The scope called `name` inside another.
-    pub(super) fn inside(&mut self, outer: Scope, name: &str) -> Scope {
-        let path = joined(&self.paths.get(outer.0), name);
-        self.at(&path)
+    /// The scope of a range inside another; `name` is the number of the range's name in `names`.
+    pub(super) fn inside(&mut self, outer: Scope, name: u32, names: &Interner) -> Scope {
+        if let Some(known) = self.inside.get(&(outer, name)) {
+            return *known;
+        }
+        let path = joined(&self.paths.get(outer.0), range_name(&names.get(name)));
+        let scope = self.at(&path);
+        self.inside.insert((outer, name), scope);
+        scope
     }
 
     /// The scope called `name` inside the one with a path.
@@ -85,6 +92,11 @@ impl Scopes {
             ops.intern(op)
         })
     }
+}
+
+/// The name of a range without what marks it as a module's or as the evaluation of a backward node.
+pub(super) fn range_name(name: &str) -> &str {
+    name.strip_prefix("nn.Module: ").or_else(|| name.strip_prefix(EVALUATE)).unwrap_or(name)
 }
 
 /// What autograd calls the evaluation of a backward node.
@@ -137,7 +149,10 @@ mod tests {
     fn a_slash_in_a_name_is_no_separator() {
         let mut scopes = Scopes::new();
         let net = scopes.at("bert/encoder");
-        let region = scopes.inside(net, "Torch-Compiled Region: 0/1");
+        let mut names = Interner::default();
+        let name = names.bytes(b"Torch-Compiled Region: 0/1");
+        let region = scopes.inside(net, name, &names);
+        assert_eq!(scopes.inside(net, name, &names), region);
         assert_eq!(scopes.paths.get(region.0), "bert/encoder/Torch-Compiled Region: 0\u{2215}1");
     }
 

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use jouletree_model::{Device, DeviceClass, Event, Lane, Nanos, OpTable, Pass, Step, Trace};
 
 use super::contents::{HostEvent, HostSort, KinetoContents};
-use super::scopes::{Detail, EVALUATE, Scope, Scopes, module_path};
+use super::scopes::{Detail, EVALUATE, Scope, Scopes, module_path, range_name};
 
 /// Libraries of collective communication, as their annotations begin.
 const COLLECTIVES: [&str; 4] = ["nccl", "gloo", "mpi", "ucc"];
@@ -188,13 +188,12 @@ impl<'a> Walk<'a> {
             Meaning::Collective(scope) => Frame { scope, pass: self.waiting_pass(event), ..same },
             Meaning::Gradients(scope) => Frame { scope, pass: Pass::Backward, ..same },
             Meaning::Optimizer(scope) => Frame { scope, pass: Pass::Optimizer, ..same },
-            Meaning::Range => {
+            Meaning::Range if event.sort == HostSort::Module && outer.pass == Pass::Optimizer => {
                 let name = self.recording.names.get(event.name);
-                let name = name.strip_prefix("nn.Module: ").unwrap_or(&name);
-                if event.sort == HostSort::Module && outer.pass == Pass::Optimizer {
-                    return Frame { scope: self.scopes.named("", name), pass: Pass::Forward, ..same };
-                }
-                Frame { scope: self.scopes.inside(outer.scope, name), ..same }
+                Frame { scope: self.scopes.named("", range_name(&name)), pass: Pass::Forward, ..same }
+            }
+            Meaning::Range => {
+                Frame { scope: self.scopes.inside(outer.scope, event.name, &self.recording.names), ..same }
             }
             Meaning::Backward => self.backward(event, same),
         }
